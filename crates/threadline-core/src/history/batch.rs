@@ -1,0 +1,172 @@
+//! A batch: what one append writes, whole or not at all.
+
+use serde::{Deserialize, Serialize};
+
+use super::entry::Entry;
+use super::fact::{Digest, Money};
+use super::record::Record;
+use crate::clock::Timestamp;
+use crate::id::{AgentId, EntryId, Seq};
+use crate::inbox::ItemNumber;
+use crate::outline::OutlineRow;
+
+/// The most entries in a batch.
+pub const BATCH_CAP_ENTRIES: usize = 64;
+/// The most bytes in a batch.
+pub const BATCH_CAP_BYTES: usize = 4 * 1024 * 1024;
+
+/// What one append writes, whole or not at all: made by `History::propose`, written as given.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    /// The entry it follows.
+    pub base: Seq,
+    /// The hash of the entry it follows.
+    pub base_hash: Digest,
+    /// The entries with their records; never none.
+    pub entries: Vec<Placed>,
+    /// The outline rows of those that models see.
+    pub rows: Vec<OutlineRow>,
+    /// The conversation's sums as they are after it.
+    pub sums: Sums,
+    /// The sums of the agents that it touched, as they are after it.
+    pub agents: Vec<AgentSums>,
+    /// The inbox items that it takes.
+    pub taken: Vec<Taken>,
+}
+
+/// An entry and its record.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Placed {
+    /// The entry.
+    pub entry: Entry,
+    /// Its record.
+    pub record: Record,
+}
+
+/// An inbox item was taken into the history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// The item.
+    pub item: ItemNumber,
+    /// The entry it became or led to.
+    pub seq: Seq,
+}
+
+impl Batch {
+    /// Its name: the id of its first entry.
+    pub fn id(&self) -> Option<EntryId> {
+        self.entries.first().map(|placed| placed.entry.id)
+    }
+
+    /// Its last entry.
+    pub fn head(&self) -> Seq {
+        self.entries.last().map_or(self.base, |placed| placed.entry.seq)
+    }
+
+    /// The hash of its last entry. A store that holds this hash there holds the whole batch.
+    pub fn head_hash(&self) -> Digest {
+        self.entries.last().map_or(self.base_hash, |placed| placed.record.hash)
+    }
+
+    /// When its last entry was placed.
+    pub fn at(&self) -> Timestamp {
+        self.entries.last().map(|placed| placed.entry.at).unwrap_or_default()
+    }
+}
+
+/// What is known of a conversation without reading it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sums {
+    /// Inputs and final answers of the transcript.
+    pub messages: u64,
+    /// The last of them.
+    pub last_message: Option<LastMessage>,
+    /// The conversation's title.
+    pub title: Option<String>,
+    /// Its labels, sorted.
+    pub labels: Vec<String>,
+    /// Whether it is out of the way.
+    pub archived: bool,
+    /// What its agents are doing.
+    pub state: State,
+    /// What its invocations cost, rewound ones included.
+    pub cost: Money,
+    /// When its next timer or approval is due.
+    pub wake_at: Option<Timestamp>,
+}
+
+/// The last message of a transcript.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastMessage {
+    /// Its first 500 characters.
+    pub text: String,
+    /// Whether it was said to the agents or by them.
+    pub kind: MessageKind,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// Which way a message went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MessageKind {
+    /// To an agent.
+    Input,
+    /// From an agent.
+    Answer,
+}
+
+/// What the agents of a conversation are doing.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// All rest: a driver has nothing to do before something new comes.
+    #[default]
+    Resting,
+    /// A turn is unfinished and can go on.
+    Working,
+    /// Unfinished turns all wait for a person or a time.
+    Waiting,
+}
+
+impl State {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Resting => "resting",
+            Self::Working => "working",
+            Self::Waiting => "waiting",
+        }
+    }
+}
+
+/// What is known of an agent without reading its thread.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentSums {
+    /// The agent.
+    pub agent: AgentId,
+    /// Its name.
+    pub name: String,
+    /// Whether it is still in the conversation.
+    pub present: bool,
+    /// Inputs, outputs and errors on its thread.
+    pub interactions: u64,
+    /// The last of them.
+    pub last_interaction: Option<(Interaction, Timestamp)>,
+    /// Its newest turn in a line: `input: … | tool: NAME (×n) | output: …`.
+    pub state_description: String,
+}
+
+/// What an agent last had to do with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Interaction {
+    /// It was told something.
+    Input,
+    /// It answered.
+    Output,
+    /// It failed to answer.
+    Error,
+}

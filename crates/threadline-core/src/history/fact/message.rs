@@ -1,0 +1,277 @@
+//! Facts that models see: what was said to them and what they answered.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Digest, Invocation, is_default};
+use crate::history::sections::Section;
+use crate::id::{AgentId, BroadcastId, CallId, Seq};
+
+/// Someone said something to an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Input {
+    /// What was said.
+    pub sections: Vec<Section>,
+    /// What was sent along.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub attachments: Vec<Attachment>,
+    /// Who said it.
+    pub from: Sender,
+    /// To whom, as it was addressed.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub to: Address,
+    /// The route for the turn it begins, if not the agent's.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub route: Option<Arc<str>>,
+    /// The sender's own key: the same key is taken once.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub client_key: Option<Arc<str>>,
+    /// Shared by inputs that went to several agents at once.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub broadcast: Option<BroadcastId>,
+}
+
+impl Input {
+    /// A plain text from a person.
+    pub fn from_person(text: impl Into<Arc<str>>) -> Self {
+        Self {
+            sections: vec![Section::text(text)],
+            attachments: Vec::new(),
+            from: Sender::Person { name: None, channel: None },
+            to: Address::Primary,
+            route: None,
+            client_key: None,
+            broadcast: None,
+        }
+    }
+}
+
+/// Who said something.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Sender {
+    /// A person.
+    Person {
+        /// What they are called.
+        #[serde(default, skip_serializing_if = "is_default")]
+        name: Option<Arc<str>>,
+        /// Where they said it: terminal, http, …
+        #[serde(default, skip_serializing_if = "is_default")]
+        channel: Option<Arc<str>>,
+    },
+    /// Another agent, by a call.
+    Agent {
+        /// Which agent.
+        agent: AgentId,
+        /// Its call, if it waits for the answer.
+        #[serde(default, skip_serializing_if = "is_default")]
+        call: Option<CallId>,
+    },
+    /// The runtime itself.
+    System,
+    /// A timer that fired.
+    Timer {
+        /// The entry that set it.
+        set: Seq,
+    },
+}
+
+/// To whom something was said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Address {
+    /// To nobody in particular: the primary agent.
+    #[default]
+    Primary,
+    /// To one agent.
+    Agent(AgentId),
+    /// To all of them.
+    All,
+}
+
+/// Bytes that are stored beside the history, once, under their digest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Attachment {
+    /// BLAKE3 of the bytes.
+    pub digest: Digest,
+    /// How many bytes.
+    pub size: u64,
+    /// Their media type.
+    pub media_type: Arc<str>,
+    /// The file's name, if it had one.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub name: Option<Arc<str>>,
+}
+
+/// A model answered, and its stream came to its end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Output {
+    /// What it said, in order.
+    pub blocks: Vec<Block>,
+    /// Which model, asked how.
+    pub invocation: Invocation,
+    /// Why it stopped: the terminal evidence.
+    pub stop: Stop,
+    /// What it took.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub usage: Usage,
+    /// What that cost, as computed then.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub cost: Option<Money>,
+}
+
+impl Output {
+    /// The tool calls, in order: the n-th has index n in its call id.
+    pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
+        self.blocks.iter().filter_map(|block| match block {
+            Block::ToolCall(call) => Some(call),
+            Block::Thinking(_) | Block::Text(_) | Block::Foreign(_) => None,
+        })
+    }
+
+    /// The visible text, joined.
+    pub fn text(&self) -> String {
+        let texts = self.blocks.iter().filter_map(|block| match block {
+            Block::Text(text) => Some(&*text.text),
+            Block::Thinking(_) | Block::ToolCall(_) | Block::Foreign(_) => None,
+        });
+        texts.collect::<Vec<_>>().join("\n\n")
+    }
+
+    /// Whether it neither said nor called anything.
+    pub fn is_empty(&self) -> bool {
+        self.blocks.iter().all(|block| match block {
+            Block::Thinking(_) => true,
+            Block::Text(text) => text.text.trim().is_empty(),
+            Block::ToolCall(_) | Block::Foreign(_) => false,
+        })
+    }
+}
+
+/// One part of an output.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Block {
+    /// What it thought.
+    Thinking(ThinkingBlock),
+    /// What it said.
+    Text(Text),
+    /// What it wants done.
+    ToolCall(ToolCall),
+    /// What only its provider understands: server-side tools, citations, refusals.
+    Foreign(Foreign),
+}
+
+/// A provider's own state, kept as text, byte for byte, and given back only to where it came from.
+pub type Opaque = Arc<str>;
+
+/// What a model thought.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ThinkingBlock {
+    /// The thought, as far as it is shown.
+    pub text: Arc<str>,
+    /// Signature or encrypted thought.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub state: Option<Opaque>,
+}
+
+/// What a model said.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Text {
+    /// The text.
+    pub text: Arc<str>,
+    /// The provider's state of this block.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub state: Option<Opaque>,
+}
+
+/// A call as the model wrote it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ToolCall {
+    /// The tool's name.
+    pub name: Arc<str>,
+    /// The arguments, raw: never parsed and written again.
+    pub arguments: Arc<str>,
+    /// The provider's id of the call.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub provider_id: Option<Arc<str>>,
+    /// Whether the arguments came to their end.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub complete: bool,
+    /// The provider's state of this block.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub state: Option<Opaque>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_yes(value: &bool) -> bool {
+    *value
+}
+
+/// A block that only its provider understands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Foreign {
+    /// The provider's name for it.
+    pub kind: Arc<str>,
+    /// What of it can be read by people and by other models.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub text: Arc<str>,
+    /// All of it.
+    pub state: Opaque,
+}
+
+/// Why a model stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stop {
+    /// It was done, or it made calls.
+    Done,
+    /// The output limit cut it.
+    Length,
+    /// It declined.
+    Refusal,
+    /// A filter stopped it.
+    Blocked,
+    /// It wants to be asked again to go on.
+    Paused,
+}
+
+/// What an invocation took. What a provider did not tell is unknown, not nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Usage {
+    /// All prompt tokens, cached ones included.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub input: u64,
+    /// All generated tokens, reasoning included.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub output: u64,
+    /// Prompt tokens read from a cache.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub cached_input: Option<u64>,
+    /// Prompt tokens written to a cache.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub cache_write: Option<u64>,
+    /// Generated tokens that were reasoning.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub reasoning: Option<u64>,
+}
+
+/// An amount in billionths of a US dollar.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Money(pub u64);

@@ -1,0 +1,150 @@
+//! Small facts beside an entry: snake_case keys, at most 2 KiB in all.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// The most that an entry's metadata may take, serialised.
+pub const METADATA_CAP_BYTES: usize = 2048;
+/// The key that says that something was dropped to stay within the cap.
+pub const DROPPED_KEY: &str = "metadata_dropped";
+
+/// What an entry carries beside its fact.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Metadata(BTreeMap<String, Value>);
+
+/// One metadata value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Value {
+    /// Yes or no.
+    Flag(bool),
+    /// A count or a measure.
+    Number(i64),
+    /// A word or two.
+    Text(String),
+}
+
+/// Why metadata was refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MetadataRefused {
+    /// A key is not in `snake_case`.
+    #[error("metadata keys are snake_case, not {0:?}")]
+    Key(String),
+    /// More than the cap.
+    #[error("metadata of {bytes} bytes is over the cap of {METADATA_CAP_BYTES}")]
+    TooLarge {
+        /// The serialised size.
+        bytes: usize,
+    },
+}
+
+impl Metadata {
+    /// Nothing.
+    pub const fn new() -> Self {
+        Self(BTreeMap::new())
+    }
+
+    /// A caller's metadata: refused if a key is not `snake_case` or if it is too much.
+    pub fn checked(
+        values: impl IntoIterator<Item = (String, Value)>,
+    ) -> Result<Self, MetadataRefused> {
+        let metadata = Self(values.into_iter().collect());
+        metadata.check()?;
+        Ok(metadata)
+    }
+
+    /// An adapter's metadata: the largest values are dropped, and said to be, until it fits.
+    pub fn fitted(values: impl IntoIterator<Item = (&'static str, Value)>) -> Self {
+        let mut metadata = Self(values.into_iter().map(|(k, v)| (k.to_owned(), v)).collect());
+        let mut dropped = 0;
+        while metadata.size() > METADATA_CAP_BYTES {
+            let largest = metadata
+                .0
+                .iter()
+                .filter(|(key, _)| *key != DROPPED_KEY)
+                .max_by_key(|(key, value)| key.len() + value.size())
+                .map(|(key, _)| key.clone());
+            let Some(largest) = largest else { break };
+            metadata.0.remove(&largest);
+            dropped += 1;
+            metadata.0.insert(DROPPED_KEY.to_owned(), Value::Number(dropped));
+        }
+        metadata
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The value under a key.
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        self.0.get(key)
+    }
+
+    /// All of it, by key.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.0.iter().map(|(key, value)| (key.as_str(), value))
+    }
+
+    /// Whether it keeps the rules; what was read from a record may not.
+    pub fn check(&self) -> Result<(), MetadataRefused> {
+        if let Some(key) = self.0.keys().find(|key| !is_snake_case(key)) {
+            return Err(MetadataRefused::Key(key.clone()));
+        }
+        let bytes = self.size();
+        if bytes > METADATA_CAP_BYTES {
+            return Err(MetadataRefused::TooLarge { bytes });
+        }
+        Ok(())
+    }
+
+    fn size(&self) -> usize {
+        if self.is_empty() {
+            2
+        } else {
+            serde_json::to_string(self).map_or(usize::MAX, |json| json.len())
+        }
+    }
+}
+
+impl Value {
+    fn size(&self) -> usize {
+        match self {
+            Self::Flag(_) => 5,
+            Self::Number(_) => 20,
+            Self::Text(text) => text.len(),
+        }
+    }
+}
+
+fn is_snake_case(key: &str) -> bool {
+    key.starts_with(|c: char| c.is_ascii_lowercase())
+        && key.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_callers_excess_is_refused() {
+        let big = ("note".to_owned(), Value::Text("x".repeat(METADATA_CAP_BYTES)));
+        assert!(matches!(Metadata::checked([big]), Err(MetadataRefused::TooLarge { .. })));
+        let key = ("Note".to_owned(), Value::Flag(true));
+        assert_eq!(Metadata::checked([key]), Err(MetadataRefused::Key("Note".into())));
+    }
+
+    #[test]
+    fn an_adapters_excess_is_dropped_and_said() {
+        let metadata = Metadata::fitted([
+            ("request_id", Value::Text("r1".into())),
+            ("headers", Value::Text("x".repeat(4096))),
+        ]);
+        assert_eq!(metadata.get("headers"), None);
+        assert_eq!(metadata.get(DROPPED_KEY), Some(&Value::Number(1)));
+        assert_eq!(metadata.check(), Ok(()));
+    }
+}

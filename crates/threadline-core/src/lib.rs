@@ -1,0 +1,22 @@
+//! The pure core of Threadline: every decision, and no world.
+//!
+//! One conversation is one append-only, typed history; everything else is derived from it. This
+//! crate holds the history and its rules, its durable form, what is derived from it, and the
+//! traits that the world is reached through. Nothing here reads a clock, touches a disk or starts
+//! a task. In reading order:
+//!
+//! - [`id`], [`clock`]: names and time, passed in.
+//! - [`history`]: facts, entries, records, and the fold over them.
+//! - [`outline`], [`tokens`], [`search`]: what is derived from entries one by one.
+//! - [`inbox`], [`store`]: what waits for a conversation, and where histories live.
+//! - [`provider`], [`tool`], [`widget`]: the seams to models, tools and screens.
+//! - [`sanitise`]: what may be printed.
+
+pub mod clock;
+pub mod history;
+pub mod id;
+pub mod inbox;
+pub mod outline;
+pub mod search;
+pub mod store;
+pub mod tokens;

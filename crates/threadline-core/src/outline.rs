@@ -1,0 +1,76 @@
+//! The outline: one small derived row for each entry that models see.
+
+use serde::{Deserialize, Serialize};
+
+use crate::history::sections::Levels;
+use crate::id::{AgentId, Seq};
+
+/// What a planner needs to know of an entry without reading it.
+///
+/// Rows are derived from entries and a token counter, and can be rebuilt at any time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutlineRow {
+    /// The thread it belongs to.
+    pub agent: AgentId,
+    /// The entry.
+    pub seq: Seq,
+    /// What kind of entry it is.
+    pub kind: RowKind,
+    /// The tokens it takes at each level.
+    pub tokens: Levels<u32>,
+    /// Tokens of the live screen that was attached to it.
+    pub screen_tokens: u32,
+    /// Running sum over the thread's path with everything at Recent, this row included.
+    pub recent_sum: u64,
+    /// Running sum with everything at the level of a current turn, screens and this row included.
+    pub live_sum: u64,
+    /// The row before it on its thread's path.
+    pub previous: Option<Seq>,
+    /// The first input of the turn it belongs to.
+    pub turn: Seq,
+    /// What it is, in one line.
+    pub gist: String,
+}
+
+/// The kinds of entries that models see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RowKind {
+    /// An input of a person or a timer: part of the transcript.
+    Message,
+    /// Any other input.
+    Input,
+    /// An output with calls, or one after which the model is asked again.
+    Output,
+    /// An output that ends its turn.
+    Answer,
+    /// The sealed results of an output's calls.
+    Results,
+    /// The end of a turn without an answer.
+    Ended,
+    /// A text that stands for a range.
+    Recap,
+}
+
+impl RowKind {
+    /// All kinds; a kind's place here is its number in a store.
+    pub const ALL: [Self; 7] = [
+        Self::Message,
+        Self::Input,
+        Self::Output,
+        Self::Answer,
+        Self::Results,
+        Self::Ended,
+        Self::Recap,
+    ];
+
+    /// Its number in a store.
+    pub const fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// The kind with a number.
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(number)).copied()
+    }
+}

@@ -1,0 +1,136 @@
+//! What a store could not do, by what the caller can do about it.
+
+use crate::clock::Timestamp;
+use crate::history::fact::Digest;
+use crate::id::{ConversationId, Seq};
+
+/// What a store could not do.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Look for another: there is no such conversation here.
+    #[error("there is no conversation {0} in this store")]
+    NotFound(ConversationId),
+
+    /// Look again: the conversation has no such entry.
+    #[error("conversation {id} has no entry {seq}; its last is {head}")]
+    NoEntry {
+        /// The conversation.
+        id: ConversationId,
+        /// The entry asked for.
+        seq: Seq,
+        /// Its last entry.
+        head: Seq,
+    },
+
+    /// Choose another id: this conversation is there already.
+    #[error("conversation {0} is already in this store")]
+    Exists(ConversationId),
+
+    /// Drop all state: someone else holds the lease now.
+    #[error("the lease on conversation {0} was lost to another owner")]
+    Fenced(ConversationId),
+
+    /// Read again: the history has moved on.
+    #[error("conversation {id} is at entry {head}, not at {expected}")]
+    Conflict {
+        /// The conversation.
+        id: ConversationId,
+        /// Where the batch wanted to go.
+        expected: Seq,
+        /// Where the history is.
+        head: Seq,
+    },
+
+    /// Wait, or go through the inbox: someone else is driving.
+    #[error("conversation {id} is held by {} until {until}", .by.owner)]
+    Held {
+        /// The conversation.
+        id: ConversationId,
+        /// Who holds it.
+        by: LockedBy,
+        /// Until when, if they do not renew.
+        until: Timestamp,
+    },
+
+    /// Choose another key: it was used for something else.
+    #[error("the client key {key:?} was already used for something else in conversation {id}")]
+    KeyConflict {
+        /// The conversation.
+        id: ConversationId,
+        /// The key.
+        key: String,
+    },
+
+    /// Go where it went: this conversation was moved away.
+    #[error("conversation {0} was moved to another store; import it again to go on here")]
+    MovedAway(ConversationId),
+
+    /// Store it first: an entry names an attachment that is not kept here.
+    #[error("the attachment {0} is not in this store")]
+    NoAttachment(Digest),
+
+    /// Make it smaller.
+    #[error("{what} is over the cap of {cap} bytes")]
+    TooLarge {
+        /// What is too large.
+        what: &'static str,
+        /// The cap.
+        cap: usize,
+    },
+
+    /// Mend the request: it cannot be meant.
+    #[error("{0}")]
+    Invalid(String),
+
+    /// Try again later: another process keeps the store busy.
+    #[error("the store is busy: another process has locked it; try again")]
+    Busy,
+
+    /// Make room and try again; nothing was written.
+    #[error("the disk is full; nothing was written, make room and try again")]
+    Full,
+
+    /// Open it where it can be written.
+    #[error("the store cannot be written: {0}")]
+    ReadOnly(String),
+
+    /// Update Threadline: a newer version wrote this.
+    #[error(
+        "this store is of version {found}, this program knows up to {known}; use a newer threadline"
+    )]
+    Newer {
+        /// The version found.
+        found: i64,
+        /// The newest version known here.
+        known: i64,
+    },
+
+    /// Run `threadline doctor`: what is stored is not what was written.
+    #[error("the store is damaged: {0}")]
+    Damaged(String),
+
+    /// Do the same again to learn what became of it: the answer was lost.
+    #[error("the answer was lost; do the same again to learn what became of it")]
+    AnswerLost(#[source] Box<dyn std::error::Error + Send + Sync>),
+
+    /// Restart: a write to the disk failed, and nothing can be promised any more.
+    #[error("the store stopped after a failed write to the disk: {0}; restart to go on")]
+    Poisoned(String),
+
+    /// Look at the cause: the store could not be reached.
+    #[error("could not {doing}")]
+    Unavailable {
+        /// What was attempted.
+        doing: &'static str,
+        /// Why it failed.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+/// Who holds a lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LockedBy {
+    /// The owner's name.
+    pub owner: String,
+}

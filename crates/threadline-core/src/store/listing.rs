@@ -1,0 +1,97 @@
+//! Lists of conversations: what is known of each without reading it.
+
+use crate::clock::Timestamp;
+use crate::history::batch::{State, Sums};
+use crate::history::fact::Digest;
+use crate::id::{ConversationId, Seq};
+
+/// What is known of a conversation without reading it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conversation {
+    /// The conversation.
+    pub id: ConversationId,
+    /// Its last entry.
+    pub head: Seq,
+    /// That entry's hash.
+    pub head_hash: Digest,
+    /// When its first entry was placed, a fork's own first.
+    pub created_at: Timestamp,
+    /// When its last entry was placed.
+    pub active_at: Timestamp,
+    /// How it came here.
+    pub origin: Origin,
+    /// The conversation it branched off, and the last entry they share.
+    pub forked_from: Option<(ConversationId, Seq)>,
+    /// Whether it was moved away: it can be read but goes on elsewhere.
+    pub moved_away: bool,
+    /// Its sums.
+    pub sums: Sums,
+}
+
+/// How a conversation came into a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// It was begun here, or moved here and goes on exactly.
+    Own,
+    /// It is a copy of one that may go on elsewhere: its first append settles open calls.
+    Copy,
+}
+
+/// Which conversations to list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listing {
+    /// Which ones.
+    pub filter: Filter,
+    /// In which order.
+    pub sort: Sort,
+    /// Only after this one.
+    pub after: Option<Cursor>,
+    /// The most to list.
+    pub most: usize,
+}
+
+/// Which conversations; each choice has an index of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Filter {
+    /// Those that are not archived.
+    #[default]
+    Current,
+    /// Those that are archived.
+    Archived,
+    /// All of them.
+    All,
+    /// Those in a state.
+    State(State),
+    /// Those with a label.
+    Label(String),
+}
+
+/// In which order; always the newest first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sort {
+    /// By the last entry.
+    #[default]
+    Active,
+    /// By the first entry.
+    Created,
+}
+
+/// A place in a list: a moment, and the conversation that had it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Cursor {
+    /// When it was active or created, by the order of the list.
+    pub at: Timestamp,
+    /// Which of those of that moment.
+    pub id: ConversationId,
+}
+
+impl Conversation {
+    /// This conversation's place in a list.
+    pub fn cursor(&self, sort: Sort) -> Cursor {
+        let at = match sort {
+            Sort::Active => self.active_at,
+            Sort::Created => self.created_at,
+        };
+        Cursor { at, id: self.id }
+    }
+}
