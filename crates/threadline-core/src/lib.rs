@@ -17,6 +17,7 @@ pub mod history;
 pub mod id;
 pub mod inbox;
 pub mod outline;
+pub mod sanitise;
 pub mod search;
 pub mod store;
 pub mod tokens;
