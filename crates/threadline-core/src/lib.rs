@@ -9,8 +9,7 @@
 //! - [`history`]: facts, entries, records, and the fold over them.
 //! - [`outline`], [`tokens`], [`search`]: what is derived from entries one by one.
 //! - [`inbox`], [`store`]: what waits for a conversation, and where histories live.
-//! - [`provider`], [`tool`], [`widget`]: the seams to models, tools and screens.
-//! - [`sanitise`]: what may be printed.
+//! - [`transfer`]: how a conversation is carried to another store.
 
 pub mod clock;
 pub mod history;
@@ -21,3 +20,4 @@ pub mod sanitise;
 pub mod search;
 pub mod store;
 pub mod tokens;
+pub mod transfer;
