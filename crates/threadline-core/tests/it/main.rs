@@ -8,5 +8,7 @@
 )]
 
 mod golden;
+mod properties;
 mod records;
+mod strategies;
 mod tokens;
