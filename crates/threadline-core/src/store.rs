@@ -7,6 +7,7 @@
 mod error;
 mod lease;
 mod listing;
+mod open;
 mod read;
 
 use async_trait::async_trait;
@@ -14,6 +15,7 @@ use async_trait::async_trait;
 pub use error::{LockedBy, StoreError};
 pub use lease::{ClaimId, Lease};
 pub use listing::{Conversation, Cursor, Filter, Listing, Origin, Sort};
+pub use open::{OpenError, append, history_at, open, past, window};
 pub use read::{Direction, PAGE_CAP_BYTES, Page};
 
 use crate::history::batch::{AgentSums, Batch};
@@ -85,8 +87,8 @@ pub trait Store: Send + Sync {
         rows: usize,
     ) -> Result<Vec<OutlineRow>, StoreError>;
 
-    /// Every rewind of a conversation, in order: where it stands and where it leads.
-    async fn rewinds(&self, id: ConversationId) -> Result<Vec<(Seq, Seq)>, StoreError>;
+    /// The rewinds after a place, in order: where each stands and where it leads.
+    async fn rewinds(&self, id: ConversationId, after: Seq) -> Result<Vec<(Seq, Seq)>, StoreError>;
 
     /// Takes the right to append for a while. Refused ([`StoreError::Held`]) while a living owner
     /// holds it.
