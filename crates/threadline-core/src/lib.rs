@@ -20,6 +20,7 @@ pub mod id;
 pub mod inbox;
 pub mod outline;
 pub mod provider;
+pub mod sanitise;
 pub mod search;
 pub mod store;
 pub mod tokens;
