@@ -154,3 +154,73 @@ impl Shm {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_locks_exclude_as_sqlite_documents() {
+        use Level::{Exclusive, Reserved, Shared};
+        // What one holds, what another asks for, and whether it gets it.
+        let cases = [
+            (Shared, Shared, true),
+            (Shared, Reserved, true),
+            (Shared, Exclusive, false),
+            (Reserved, Shared, true),
+            (Reserved, Reserved, false),
+            (Exclusive, Shared, false),
+        ];
+        for (held, wanted, granted) in cases {
+            let mut locks = FileLocks::default();
+            assert!(locks.lock(1, held));
+            assert_eq!(locks.lock(2, wanted), granted, "{wanted:?} beside {held:?}");
+            locks.unlock(1, Level::None);
+            assert!(locks.lock(2, wanted), "{wanted:?} after {held:?}");
+        }
+    }
+
+    #[test]
+    fn a_pending_lock_keeps_new_readers_out() {
+        let mut locks = FileLocks::default();
+        assert!(locks.lock(1, Level::Shared) && locks.lock(2, Level::Reserved));
+        assert!(!locks.lock(2, Level::Exclusive));
+        assert!(!locks.lock(3, Level::Shared));
+        locks.unlock(1, Level::None);
+        assert!(locks.lock(2, Level::Exclusive));
+    }
+
+    #[test]
+    fn shared_memory_locks_exclude_bit_by_bit() {
+        use ShmRequest::{Exclusive, Shared, Unlock};
+        let cases = [
+            (Shared, Shared, true),
+            (Shared, Exclusive, false),
+            (Exclusive, Shared, false),
+            (Exclusive, Exclusive, false),
+        ];
+        for (held, wanted, granted) in cases {
+            let mut shm = Shm::default();
+            assert!(shm.lock(1, 0b0110, held));
+            assert_eq!(shm.lock(2, 0b0100, wanted), granted, "{wanted:?} beside {held:?}");
+            assert!(shm.lock(2, 0b1001, wanted), "other bits are free");
+            assert!(shm.lock(1, 0b0110, Unlock));
+            assert!(shm.lock(2, 0b0110, wanted), "{wanted:?} after {held:?}");
+        }
+    }
+
+    #[test]
+    fn shared_memory_lives_until_the_last_connection_leaves() {
+        let mut shm = Shm::default();
+        assert_eq!(shm.map(1, 0, 1024, false), None);
+        let address = shm.map(1, 0, 1024, true);
+        assert!(address.is_some());
+        // More regions move none of the old ones.
+        assert!(shm.map(2, 40, 1024, true).is_some());
+        assert_eq!(shm.map(2, 0, 1024, false), address);
+        shm.unmap(1);
+        assert_eq!(shm.map(2, 0, 1024, false), address);
+        shm.unmap(2);
+        assert_eq!(shm.map(3, 0, 1024, false), None);
+    }
+}
