@@ -9,6 +9,8 @@ mod lease;
 mod listing;
 mod open;
 mod read;
+pub(crate) mod replay;
+pub mod verify;
 
 use async_trait::async_trait;
 
@@ -228,8 +230,22 @@ pub trait Intake: Send + Sync {
     /// `base`.
     async fn begin_intake(&self, id: ConversationId, base: Seq) -> Result<StageId, StoreError>;
 
-    /// Adds a batch. Its entries follow those added before, or the base.
-    async fn stage(&self, stage: StageId, batch: &Batch) -> Result<(), StoreError>;
+    /// Adds a batch, and a snapshot after it that is kept for good, if there is one. Its entries
+    /// follow those added before, or the base.
+    async fn stage(
+        &self,
+        stage: StageId,
+        batch: &Batch,
+        snapshot: Option<&Snapshot>,
+    ) -> Result<(), StoreError>;
+
+    /// Up to `most` records that were staged, from an entry on.
+    async fn staged(
+        &self,
+        stage: StageId,
+        from: Seq,
+        most: usize,
+    ) -> Result<Vec<Record>, StoreError>;
 
     /// Makes it the conversation's history, with its inbox items. Refused
     /// ([`StoreError::Conflict`]) if the conversation has changed since it was begun.
