@@ -20,7 +20,11 @@ use crate::config::Config;
 use crate::view::View;
 
 /// Runs a command.
-pub async fn run(command: Option<Command>, config: &Config, view: &mut View) -> anyhow::Result<ExitCode> {
+pub async fn run(
+    command: Option<Command>,
+    config: &Config,
+    view: &mut View,
+) -> anyhow::Result<ExitCode> {
     // The doctor looks at the database before it trusts it.
     if let Some(Command::Doctor) = command {
         return doctor::run(config, view).await;
@@ -37,7 +41,9 @@ pub async fn run(command: Option<Command>, config: &Config, view: &mut View) -> 
         Some(Command::Import(arguments)) => import::run(&parts, &arguments, view).await?,
         Some(Command::Verify(arguments)) => return verify::run(&parts, &arguments, view).await,
         Some(Command::Doctor) => {}
-        Some(Command::Dev(Dev::Generate(arguments))) => dev::generate(&parts, &arguments, view).await?,
+        Some(Command::Dev(Dev::Generate(arguments))) => {
+            dev::generate(&parts, &arguments, view).await?
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -64,7 +64,9 @@ impl Parts {
         }
         let short = meant.to_ascii_lowercase();
         if short.len() < SHORT_ID_MIN || !short.chars().all(|c| c.is_ascii_hexdigit() || c == '-') {
-            anyhow::bail!("{meant:?} is not a conversation: give its id, at least {SHORT_ID_MIN} characters of its beginning, or `last`");
+            anyhow::bail!(
+                "{meant:?} is not a conversation: give its id, at least {SHORT_ID_MIN} characters of its beginning, or `last`"
+            );
         }
         self.find_short(&short).await
     }
@@ -80,7 +82,11 @@ impl Parts {
             seen += page.len();
             for conversation in page.into_iter().filter(|c| c.id.to_string().starts_with(short)) {
                 if let Some(other) = &found {
-                    anyhow::bail!("{short} is the beginning of {} and of {}: give more of it", other.id, conversation.id);
+                    anyhow::bail!(
+                        "{short} is the beginning of {} and of {}: give more of it",
+                        other.id,
+                        conversation.id
+                    );
                 }
                 found = Some(conversation);
             }
@@ -88,7 +94,9 @@ impl Parts {
                 break;
             }
         }
-        found.with_context(|| format!("no conversation begins with {short}; see `threadline list --all`"))
+        found.with_context(|| {
+            format!("no conversation begins with {short}; see `threadline list --all`")
+        })
     }
 
     async fn page(

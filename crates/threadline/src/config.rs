@@ -33,12 +33,16 @@ impl Config {
     /// The configuration: command line and environment (which the arguments already hold) beat
     /// the file, the file beats defaults.
     pub fn load(global: &Global) -> anyhow::Result<Self> {
-        let base = etcetera::choose_base_strategy()
-            .map_err(|_| anyhow!("could not find the home folder; set HOME, or name --db and --config"));
+        let base = etcetera::choose_base_strategy().map_err(|_| {
+            anyhow!("could not find the home folder; set HOME, or name --db and --config")
+        });
         let (file, found) = match &global.config {
             Some(path) => (read(path)?, Some(path.clone())),
             None => {
-                let path = base.as_ref().ok().map(|base| base.config_dir().join("threadline").join("config.toml"));
+                let path = base
+                    .as_ref()
+                    .ok()
+                    .map(|base| base.config_dir().join("threadline").join("config.toml"));
                 match path.filter(|path| path.exists()) {
                     Some(path) => (read(&path)?, Some(path)),
                     None => (File::default(), None),

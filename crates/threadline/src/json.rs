@@ -52,7 +52,9 @@ impl<'a> From<&'a store::Conversation> for Conversation<'a> {
             archived: sums.archived,
             copy: conversation.origin == store::Origin::Copy,
             moved_away: conversation.moved_away,
-            forked_from: conversation.forked_from.map(|(id, seq)| Fork { id: id.to_string(), seq: seq.0 }),
+            forked_from: conversation
+                .forked_from
+                .map(|(id, seq)| Fork { id: id.to_string(), seq: seq.0 }),
             cost_nano_usd: sums.cost.0,
             wake_at: sums.wake_at.map(|at| at.to_string()),
             hash: conversation.head_hash.to_string(),

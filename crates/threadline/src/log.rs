@@ -24,7 +24,11 @@ pub fn start(wanted: &str, folder: &Path) -> anyhow::Result<()> {
         .open(&path)
         .with_context(|| format!("could not open the log file {}", path.display()))?;
     let layer = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(file);
-    tracing_subscriber::registry().with(layer).with(targets).try_init().context("could not start logging")
+    tracing_subscriber::registry()
+        .with(layer)
+        .with(targets)
+        .try_init()
+        .context("could not start logging")
 }
 
 fn parse(wanted: &str) -> anyhow::Result<Targets> {
@@ -34,7 +38,12 @@ fn parse(wanted: &str) -> anyhow::Result<Targets> {
             None => (part, LevelFilter::DEBUG),
             Some((name, level)) => {
                 let level = level.trim().parse();
-                (name.trim(), level.with_context(|| format!("{part:?}: the levels are off, error, warn, info, debug and trace"))?)
+                (
+                    name.trim(),
+                    level.with_context(|| {
+                        format!("{part:?}: the levels are off, error, warn, info, debug and trace")
+                    })?,
+                )
             }
         };
         if name.eq_ignore_ascii_case("all") {

@@ -34,7 +34,8 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if let Some(wanted) = &config.log {
         log::start(wanted, &config.data_folder)?;
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build()?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build()?;
     let mut view = View::new(arguments.global.json);
     runtime.block_on(commands::run(arguments.command, &config, &mut view))
 }

@@ -13,11 +13,16 @@ pub async fn generate(parts: &Parts, arguments: &Generate, view: &mut View) -> a
         id: String,
         entries: u64,
     }
-    let options = GeneratorOptions { seed: arguments.seed, agents: arguments.agents, ..GeneratorOptions::default() };
+    let options = GeneratorOptions {
+        seed: arguments.seed,
+        agents: arguments.agents,
+        ..GeneratorOptions::default()
+    };
     let mut generator = Generator::new(options);
     let id = parts.new_id();
     let mut progress = Progress::new("generated", Some(arguments.entries), view);
-    let history = fill(&*parts.store, id, &mut generator, arguments.entries, &mut |n| progress.at(n)).await?;
+    let history =
+        fill(&*parts.store, id, &mut generator, arguments.entries, &mut |n| progress.at(n)).await?;
     drop(progress);
     let entries = history.head().0;
     if view.json {

@@ -21,15 +21,21 @@ struct Check {
 pub async fn run(config: &Config, view: &mut View) -> anyhow::Result<ExitCode> {
     let mut checks = vec![
         fine("version", format!("threadline {}", env!("CARGO_PKG_VERSION"))),
-        fine("config", match &config.file {
-            Some(path) => path.display().to_string(),
-            None => "no config file; defaults are used".to_owned(),
-        }),
+        fine(
+            "config",
+            match &config.file {
+                Some(path) => path.display().to_string(),
+                None => "no config file; defaults are used".to_owned(),
+            },
+        ),
         fine("data folder", config.data_folder.display().to_string()),
-        fine("database", match std::fs::metadata(&config.db) {
-            Ok(file) => format!("{}, {} bytes", config.db.display(), grouped(file.len())),
-            Err(_) => format!("{}, not there yet", config.db.display()),
-        }),
+        fine(
+            "database",
+            match std::fs::metadata(&config.db) {
+                Ok(file) => format!("{}, {} bytes", config.db.display(), grouped(file.len())),
+                Err(_) => format!("{}, not there yet", config.db.display()),
+            },
+        ),
         fine("sqlite", threadline_stores::sqlite::sqlite_version().to_owned()),
     ];
     match Parts::open(config) {
@@ -80,6 +86,9 @@ async fn conversations(parts: &Parts) -> anyhow::Result<String> {
 async fn index(parts: &Parts) -> anyhow::Result<String> {
     Ok(match parts.store.index_lag().await? {
         0 => "the index is up to date".to_owned(),
-        lag => format!("the index lags {} behind; it catches up before a search", counted(lag, "entry", "entries")),
+        lag => format!(
+            "the index lags {} behind; it catches up before a search",
+            counted(lag, "entry", "entries")
+        ),
     })
 }

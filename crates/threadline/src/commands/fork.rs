@@ -27,10 +27,21 @@ pub async fn run(parts: &Parts, arguments: &Fork, view: &mut View) -> anyhow::Re
     let id = parts.new_id();
     parts.store.create(id, Some((parent.id, at)), &proposed.batch).await?;
     if view.json {
-        let forked = Forked { id: id.to_string(), from: parent.id.to_string(), at: at.0, entries: proposed.batch.head().0 };
+        let forked = Forked {
+            id: id.to_string(),
+            from: parent.id.to_string(),
+            at: at.0,
+            entries: proposed.batch.head().0,
+        };
         view.value(&forked)?;
     } else {
-        view.line(&Line::new().plain("forked at entry ").plain(at.to_string()).plain(": ").name(id.to_string()))?;
+        view.line(
+            &Line::new()
+                .plain("forked at entry ")
+                .plain(at.to_string())
+                .plain(": ")
+                .name(id.to_string()),
+        )?;
     }
     Ok(())
 }

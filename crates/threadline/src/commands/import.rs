@@ -27,10 +27,13 @@ pub async fn run(parts: &Parts, arguments: &Import, view: &mut View) -> anyhow::
         salvage: arguments.salvage,
     };
     let mut progress = Progress::new("imported", None, view);
-    let imported =
-        transfer::import(&*parts.store, &mut *from, options, &parts.counter, &mut |n| progress.at(n)).await;
+    let imported = transfer::import(&*parts.store, &mut *from, options, &parts.counter, &mut |n| {
+        progress.at(n)
+    })
+    .await;
     drop(progress);
-    let imported = imported.with_context(|| format!("could not import {name}; nothing of it was kept"))?;
+    let imported =
+        imported.with_context(|| format!("could not import {name}; nothing of it was kept"))?;
     tell(&imported, view)
 }
 
@@ -45,7 +48,8 @@ fn tell(imported: &Imported, view: &mut View) -> anyhow::Result<()> {
         moved: bool,
         salvaged: Option<String>,
     }
-    let salvaged = imported.salvaged.as_ref().map(|error| format!("line {}: {}", error.line, error.wrong));
+    let salvaged =
+        imported.salvaged.as_ref().map(|error| format!("line {}: {}", error.line, error.wrong));
     if view.json {
         view.value(&Told {
             id: imported.id.to_string(),

@@ -93,7 +93,11 @@ pub fn print(conversations: &[Conversation], parts: &Parts, view: &mut View) -> 
 }
 
 /// Prints conversations for programs.
-pub fn print_json(conversations: &[Conversation], more: bool, view: &mut View) -> anyhow::Result<()> {
+pub fn print_json(
+    conversations: &[Conversation],
+    more: bool,
+    view: &mut View,
+) -> anyhow::Result<()> {
     #[derive(serde::Serialize)]
     struct After {
         more: bool,

@@ -58,7 +58,11 @@ async fn destination(
     history: &History,
 ) -> anyhow::Result<Seq> {
     if let Some(to) = arguments.to {
-        anyhow::ensure!(Seq(to) < history.head().next(), "there is no entry {to}; the last is {}", history.head());
+        anyhow::ensure!(
+            Seq(to) < history.head().next(),
+            "there is no entry {to}; the last is {}",
+            history.head()
+        );
         return Ok(Seq(to));
     }
     if arguments.reset {

@@ -19,17 +19,21 @@ pub async fn run(parts: &Parts, arguments: &Search, view: &mut View) -> anyhow::
         Some(meant) => Some(parts.find(meant).await?.id),
         None => None,
     };
-    let agent = match (&arguments.agent, conversation) {
-        (None, _) => None,
-        (Some(meant), Some(id)) => Some(find_agent(meant, &parts.store.agents(id).await?)?),
-        (Some(meant), None) => {
-            let number = meant.parse().ok().map(AgentId);
-            Some(number.context("without --in, give the agent's number: names belong to a conversation")?)
-        }
-    };
+    let agent =
+        match (&arguments.agent, conversation) {
+            (None, _) => None,
+            (Some(meant), Some(id)) => Some(find_agent(meant, &parts.store.agents(id).await?)?),
+            (Some(meant), None) => {
+                let number = meant.parse().ok().map(AgentId);
+                Some(number.context(
+                    "without --in, give the agent's number: names belong to a conversation",
+                )?)
+            }
+        };
     let text = arguments.words.join(" ");
     anyhow::ensure!(!search::phrases(&text).is_empty(), "there is no word to look for in {text:?}");
-    let query = Query { text: text.clone(), conversation, agent, after: None, most: arguments.limit };
+    let query =
+        Query { text: text.clone(), conversation, agent, after: None, most: arguments.limit };
     let hits = parts.store.search(&query).await?;
     if view.json {
         return print_json(parts, &hits, view).await;
@@ -47,7 +51,9 @@ pub async fn run(parts: &Parts, arguments: &Search, view: &mut View) -> anyhow::
         }
         let (kind, text_found) = text_of(parts, hit).await?;
         let rewound = if hit.rewound { "~" } else { " " };
-        let line = Line::new().dim(format!("{rewound}{:>6}  {kind}  ", hit.seq)).plain(snippet(&text_found, &text));
+        let line = Line::new()
+            .dim(format!("{rewound}{:>6}  {kind}  ", hit.seq))
+            .plain(snippet(&text_found, &text));
         view.line(&line)?;
     }
     Ok(())
@@ -100,7 +106,10 @@ mod tests {
     fn a_snippet_shows_what_was_found() {
         let text = format!("{} the needle is here {}", "x ".repeat(200), "y ".repeat(200));
         let shown = snippet(&text, "NEEDLE");
-        assert!(shown.contains("needle") && shown.starts_with('…') && shown.ends_with('…'), "{shown}");
+        assert!(
+            shown.contains("needle") && shown.starts_with('…') && shown.ends_with('…'),
+            "{shown}"
+        );
         assert_eq!(snippet("今天天气很好", "天气"), "今天天气很好");
     }
 }

@@ -56,7 +56,11 @@ enum What {
 }
 
 impl Wanted {
-    fn new(arguments: &Show, conversation: &Conversation, agents: &[AgentSums]) -> anyhow::Result<Self> {
+    fn new(
+        arguments: &Show,
+        conversation: &Conversation,
+        agents: &[AgentSums],
+    ) -> anyhow::Result<Self> {
         let agent = match &arguments.agent {
             Some(meant) => Some(find_agent(meant, agents)?),
             None => None,
@@ -69,7 +73,10 @@ impl Wanted {
         let from = Seq(arguments.from.unwrap_or(1).max(1));
         let to = Seq(arguments.to.unwrap_or(conversation.head.0).min(conversation.head.0));
         if from > to {
-            anyhow::bail!("there is nothing from entry {from} to entry {to}; the last entry is {}", conversation.head);
+            anyhow::bail!(
+                "there is nothing from entry {from} to entry {to}; the last entry is {}",
+                conversation.head
+            );
         }
         Ok(Self { what, from, to, last: arguments.last })
     }
@@ -92,20 +99,31 @@ impl Wanted {
     }
 
     /// The entry to begin at: the first of the range, or far enough back for the last few.
-    async fn first(&self, parts: &Parts, conversation: &Conversation, path: &Path) -> anyhow::Result<Seq> {
+    async fn first(
+        &self,
+        parts: &Parts,
+        conversation: &Conversation,
+        path: &Path,
+    ) -> anyhow::Result<Seq> {
         let Some(last) = self.last else { return Ok(self.from) };
         let mut first = self.to.next();
         let mut found = 0;
         let mut next = self.to;
         while found < last && next >= self.from {
-            let page = Page { from: next, direction: Direction::Backward, thread: self.thread(), most: PAGE };
+            let page = Page {
+                from: next,
+                direction: Direction::Backward,
+                thread: self.thread(),
+                most: PAGE,
+            };
             let records = parts.store.read(conversation.id, &page).await?;
             let Some(oldest) = records.last() else { break };
             next = oldest.open().context("an entry cannot be read")?.seq.before();
             for record in &records {
                 let entry = record.open().context("an entry cannot be read")?;
                 let counts = path.contains(entry.seq);
-                let shown = self.wants(&entry, counts) && (self.what != What::Transcript || is_message(&entry));
+                let shown = self.wants(&entry, counts)
+                    && (self.what != What::Transcript || is_message(&entry));
                 if entry.seq >= self.from && found < last && shown {
                     found += 1;
                     first = entry.seq;
@@ -138,7 +156,9 @@ impl Printer<'_> {
         match self {
             Self::Json(list) => list.push(&json::EntryLine::new(entry, record, !counts))?,
             Self::Text { view, agents, detailed: false } => describe::message(entry, agents, view)?,
-            Self::Text { view, agents, detailed: true } => describe::entry(entry, agents, counts, view)?,
+            Self::Text { view, agents, detailed: true } => {
+                describe::entry(entry, agents, counts, view)?
+            }
         }
         Ok(())
     }
@@ -165,7 +185,8 @@ async fn print(
     }
     let mut next = from;
     while next <= wanted.to {
-        let page = Page { from: next, direction: Direction::Forward, thread: wanted.thread(), most: PAGE };
+        let page =
+            Page { from: next, direction: Direction::Forward, thread: wanted.thread(), most: PAGE };
         let records = parts.store.read(conversation.id, &page).await?;
         if records.is_empty() {
             break;
@@ -195,7 +216,8 @@ async fn print_transcript(
         let Some(last) = rows.last() else { return Ok(()) };
         after = last.seq;
         let message = |kind| matches!(kind, RowKind::Message | RowKind::Answer);
-        let shown = rows.iter().filter(|row| row.seq <= to && message(row.kind) && path.contains(row.seq));
+        let shown =
+            rows.iter().filter(|row| row.seq <= to && message(row.kind) && path.contains(row.seq));
         let seqs: Vec<Seq> = shown.map(|row| row.seq).collect();
         for record in parts.store.records(conversation.id, &seqs).await? {
             let entry = record.open().context("an entry cannot be read")?;
@@ -207,7 +229,11 @@ async fn print_transcript(
     }
 }
 
-fn print_header(conversation: &Conversation, agents: &[AgentSums], view: &mut View) -> anyhow::Result<()> {
+fn print_header(
+    conversation: &Conversation,
+    agents: &[AgentSums],
+    view: &mut View,
+) -> anyhow::Result<()> {
     let title = conversation.sums.title.as_deref().unwrap_or("(no title)");
     view.line(&Line::new().bold(title).plain("  ").dim(conversation.id.to_string()))?;
     for agent in agents {
@@ -226,7 +252,9 @@ fn print_header(conversation: &Conversation, agents: &[AgentSums], view: &mut Vi
 pub fn find_agent(meant: &str, agents: &[AgentSums]) -> anyhow::Result<AgentId> {
     let by_name = agents.iter().find(|agent| agent.name == meant).map(|agent| agent.agent);
     let by_number = || meant.parse().ok().map(AgentId);
-    let known = |id: &AgentId| *id == AgentId::CONVERSATION || agents.iter().any(|agent| agent.agent == *id);
+    let known = |id: &AgentId| {
+        *id == AgentId::CONVERSATION || agents.iter().any(|agent| agent.agent == *id)
+    };
     by_name.or_else(|| by_number().filter(known)).with_context(|| {
         let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
         format!("there is no agent {meant:?}; there are {}", names.join(", "))

@@ -36,7 +36,8 @@ pub async fn run(parts: &Parts, arguments: &Verify, view: &mut View) -> anyhow::
         print_json(&reports, view)?;
     } else if arguments.all {
         let all = counted(u64::try_from(reports.len())?, "conversation", "conversations");
-        let verdict = if unsound == 0 { "all sound".to_owned() } else { format!("{unsound} with findings") };
+        let verdict =
+            if unsound == 0 { "all sound".to_owned() } else { format!("{unsound} with findings") };
         view.line(&Line::new().plain(format!("{all}: {verdict}")))?;
     }
     Ok(if unsound == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -50,7 +51,8 @@ async fn one(
 ) -> anyhow::Result<(Conversation, Report)> {
     let mut progress = Progress::new("verified", Some(conversation.head.0), view);
     let report =
-        verify(&*parts.store, conversation.id, depth, &parts.counter, &mut |n| progress.at(n)).await?;
+        verify(&*parts.store, conversation.id, depth, &parts.counter, &mut |n| progress.at(n))
+            .await?;
     drop(progress);
     if !view.json {
         print(conversation, &report, view)?;
@@ -97,7 +99,8 @@ fn print_json(reports: &[(Conversation, Report)], view: &mut View) -> anyhow::Re
     }
     let mut list = view.list("conversations", &json::Nothing {})?;
     for (conversation, report) in reports {
-        let findings = report.findings.iter().map(|f| Found { seq: f.seq.0, what: &f.what }).collect();
+        let findings =
+            report.findings.iter().map(|f| Found { seq: f.seq.0, what: &f.what }).collect();
         list.push(&Told {
             id: conversation.id.to_string(),
             sound: report.is_sound(),

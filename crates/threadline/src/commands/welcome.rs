@@ -13,11 +13,17 @@ pub async fn run(parts: &Parts, config: &Config, view: &mut View) -> anyhow::Res
     if view.json {
         return list::print_json(&conversations, false, view);
     }
-    view.line(&Line::new().bold("threadline").plain(" keeps conversations with agents as append-only histories."))?;
+    view.line(
+        &Line::new()
+            .bold("threadline")
+            .plain(" keeps conversations with agents as append-only histories."),
+    )?;
     view.line(&Line::new().dim(format!("database: {}", config.db.display())))?;
     view.line(&Line::new())?;
     if conversations.is_empty() {
-        view.line(&Line::new().plain("There are no conversations yet. To look around, make one up:"))?;
+        view.line(
+            &Line::new().plain("There are no conversations yet. To look around, make one up:"),
+        )?;
         view.line(&Line::new())?;
         view.line(&Line::new().name("  threadline dev generate"))?;
         view.line(&Line::new().name("  threadline show last"))?;

@@ -58,9 +58,10 @@ pub fn is_worth_reading(fact: &Fact) -> bool {
 /// Draws a message of the transcript: who, when, and the whole text.
 pub fn message(entry: &Entry, agents: &[AgentSums], view: &mut View) -> anyhow::Result<()> {
     let (who, text) = match &entry.fact {
-        Fact::Input(input) => {
-            (sender(&input.from, agents), sections::render(&input.sections, Level::Live).into_owned())
-        }
+        Fact::Input(input) => (
+            sender(&input.from, agents),
+            sections::render(&input.sections, Level::Live).into_owned(),
+        ),
         Fact::Output(output) => (name_of(entry.agent, agents), output.text()),
         _ => return Ok(()),
     };
@@ -72,7 +73,9 @@ pub fn message(entry: &Entry, agents: &[AgentSums], view: &mut View) -> anyhow::
         for attachment in &input.attachments {
             let name = attachment.name.as_deref().unwrap_or("attachment");
             let size = attachment.size;
-            view.line(&Line::new().dim(format!("  [{name}: {}, {size} bytes]", attachment.media_type)))?;
+            view.line(
+                &Line::new().dim(format!("  [{name}: {}, {size} bytes]", attachment.media_type)),
+            )?;
         }
     }
     view.line(&Line::new())?;
@@ -80,7 +83,12 @@ pub fn message(entry: &Entry, agents: &[AgentSums], view: &mut View) -> anyhow::
 }
 
 /// Draws an entry of a thread or of the ledger: a line, and text where there is more to read.
-pub fn entry(entry: &Entry, agents: &[AgentSums], counts: bool, view: &mut View) -> anyhow::Result<()> {
+pub fn entry(
+    entry: &Entry,
+    agents: &[AgentSums],
+    counts: bool,
+    view: &mut View,
+) -> anyhow::Result<()> {
     let at = entry.at.to_string();
     let mark = if counts { " " } else { "~" };
     let mut line = Line::new()
@@ -115,7 +123,9 @@ fn text(fact: &Fact) -> String {
             });
             parts.collect::<Vec<_>>().join("\n")
         }
-        Fact::ToolFinished(finished) => sections::render(&finished.result, Level::Recent).into_owned(),
+        Fact::ToolFinished(finished) => {
+            sections::render(&finished.result, Level::Recent).into_owned()
+        }
         Fact::InstructionSet(instruction) => (*instruction.text).to_owned(),
         Fact::Recap(recap) => recap.text.as_deref().unwrap_or_default().to_owned(),
         Fact::Note(note) => (*note.text).to_owned(),
@@ -144,7 +154,9 @@ fn detail(fact: &Fact, agents: &[AgentSums]) -> String {
             let usage = output.usage;
             format!("{} ({} in, {} out){stop}", output.invocation.model, usage.input, usage.output)
         }
-        Fact::ToolResults(results) => format!("{} results of output {}", results.results.len(), results.output),
+        Fact::ToolResults(results) => {
+            format!("{} results of output {}", results.results.len(), results.output)
+        }
         Fact::InvocationStarted(started) => {
             format!("{}, about {} tokens", started.invocation.model, started.estimate_tokens)
         }
@@ -157,7 +169,8 @@ fn detail(fact: &Fact, agents: &[AgentSums]) -> String {
                 Status::Skipped => "skipped",
                 Status::Unknown => "outcome unknown",
             };
-            let error = finished.error.as_deref().map(|error| format!(": {}", one_line(error, LINE_CAP)));
+            let error =
+                finished.error.as_deref().map(|error| format!(": {}", one_line(error, LINE_CAP)));
             format!("{} {} {status}{}", finished.call, finished.name, error.unwrap_or_default())
         }
         Fact::ApprovalAsked(asked) => format!("{} until {}", asked.call, asked.until),
@@ -181,21 +194,32 @@ fn detail(fact: &Fact, agents: &[AgentSums]) -> String {
             };
             format!("{verdict} {} {}", policy.tool, policy.arguments.as_deref().unwrap_or_default())
         }
-        Fact::WidgetChanged(changed) => format!("{} {}", changed.widget, one_line(&changed.change, LINE_CAP)),
+        Fact::WidgetChanged(changed) => {
+            format!("{} {}", changed.widget, one_line(&changed.change, LINE_CAP))
+        }
         Fact::AgentCalled(called) => format!("{} → {}", called.call, name_of(called.child, agents)),
-        Fact::AgentReturned(returned) => format!("{} ← {}", returned.call, name_of(returned.child, agents)),
+        Fact::AgentReturned(returned) => {
+            format!("{} ← {}", returned.call, name_of(returned.child, agents))
+        }
         Fact::TimerSet(set) => {
             let every = set.every_ms.map(|every| format!(", every {every} ms")).unwrap_or_default();
             format!("{}{every} {}", set.when, one_line(&set.text, LINE_CAP))
         }
         Fact::TimerCleared(cleared) => format!("timer {}", cleared.timer),
-        Fact::TurnEnded(ended) => format!("{} {}", end_reason(ended.reason), one_line(&ended.detail, LINE_CAP)),
-        Fact::Recap(recap) if recap.text.is_none() => format!("of {} to {} taken back", recap.from, recap.to),
+        Fact::TurnEnded(ended) => {
+            format!("{} {}", end_reason(ended.reason), one_line(&ended.detail, LINE_CAP))
+        }
+        Fact::Recap(recap) if recap.text.is_none() => {
+            format!("of {} to {} taken back", recap.from, recap.to)
+        }
         Fact::Recap(recap) => format!("of {} to {}", recap.from, recap.to),
-        Fact::Pinned(pinned) => format!("entry {} {}", pinned.seq, if pinned.on { "on" } else { "off" }),
+        Fact::Pinned(pinned) => {
+            format!("entry {} {}", pinned.seq, if pinned.on { "on" } else { "off" })
+        }
         Fact::Described(described) => {
             let title = described.title.as_deref().map(|title| format!("title {title:?}"));
-            let labels = described.labels.as_ref().map(|labels| format!("labels {}", labels.join(", ")));
+            let labels =
+                described.labels.as_ref().map(|labels| format!("labels {}", labels.join(", ")));
             let archived = described.archived.map(|archived| format!("archived {archived}"));
             [title, labels, archived].into_iter().flatten().collect::<Vec<_>>().join(", ")
         }
@@ -203,7 +227,9 @@ fn detail(fact: &Fact, agents: &[AgentSums]) -> String {
         Fact::Forked(forked) => format!("from {} at entry {}", forked.from, forked.seq),
         Fact::Moved(moved) => moved.to.as_deref().map(|to| format!("to {to}")).unwrap_or_default(),
         Fact::Note(note) => (*note.category).to_owned(),
-        Fact::Unrecognised(unrecognised) => format!("of a newer version, {} bytes", unrecognised.body.len()),
+        Fact::Unrecognised(unrecognised) => {
+            format!("of a newer version, {} bytes", unrecognised.body.len())
+        }
     }
 }
 
