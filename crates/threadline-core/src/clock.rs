@@ -12,8 +12,8 @@ use crate::id::text_from;
 pub struct Timestamp(i64);
 
 impl Timestamp {
-    /// The earliest and latest moments that can be written (years 1 to 9999).
-    const RANGE: (i64, i64) = (-62_135_596_800_000_000, 253_402_207_200_999_999);
+    /// The earliest and latest moments that can be written (years 1 to 9998).
+    const RANGE: (i64, i64) = (-62_135_596_800_000_000, 253_370_764_799_999_999);
 
     /// The moment so many microseconds after 1970. Moments that no calendar can write are drawn
     /// to the nearest that it can.

@@ -1,9 +1,248 @@
 //! The history: facts placed in order, and the fold over them.
+//!
+//! A [`History`] is what a conversation's entries amount to. It is small, whatever their number:
+//! the entries stay in the store. It is made from entries by [`History::apply`] and
+//! [`History::rewind`], from a snapshot by [`History::from_snapshot`], and says what may come next
+//! by [`History::propose`].
 
 pub mod batch;
+mod counts;
 pub mod entry;
 pub mod fact;
+mod fold;
 pub mod metadata;
+pub mod path;
+mod propose;
 pub mod record;
+pub mod rule;
 pub mod sections;
 pub mod snapshot;
+pub mod state;
+
+use std::sync::Arc;
+
+pub use counts::{Counts, one_line};
+pub use fold::{
+    AGENTS_CAP, LIVE_RESULT_CAP_TOKENS, PINS_CAP, POLICIES_CAP, RECAPS_CAP, TIMERS_CAP,
+};
+pub use propose::{Aftermath, Proposal, Proposed, Refused, Stamp};
+
+use self::batch::{AgentSums, Sums};
+use self::entry::Entry;
+use self::fact::{Digest, Fact};
+use self::record::GENESIS;
+use self::rule::{BrokenRule, Rule};
+use self::state::{Agent, Ledger, PathState, Stage};
+use crate::id::{AgentId, Seq};
+use crate::outline::OutlineRow;
+
+/// What the entries of a conversation amount to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct History {
+    head: Seq,
+    head_hash: Digest,
+    state: PathState,
+    ledger: Ledger,
+    copy: bool,
+}
+
+impl Default for History {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl History {
+    /// A history without entries.
+    pub fn new() -> Self {
+        Self {
+            head: Seq::ZERO,
+            head_hash: GENESIS,
+            state: PathState::default(),
+            ledger: Ledger::default(),
+            copy: false,
+        }
+    }
+
+    /// The last entry.
+    pub fn head(&self) -> Seq {
+        self.head
+    }
+
+    /// The last entry's hash.
+    pub fn head_hash(&self) -> Digest {
+        self.head_hash
+    }
+
+    /// What counts after rewinds.
+    pub fn state(&self) -> &PathState {
+        &self.state
+    }
+
+    /// What is never taken back.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// An agent, gone ones included.
+    pub fn agent(&self, id: AgentId) -> Option<&Agent> {
+        self.state.agents.get(&id).map(|agent| &**agent)
+    }
+
+    /// What is known of the conversation without reading it.
+    pub fn sums(&self) -> Sums {
+        self.state.sums(&self.ledger)
+    }
+
+    /// What is known of every agent without reading its thread.
+    pub fn agent_sums(&self) -> Vec<AgentSums> {
+        self.state.agents.iter().map(|(id, agent)| agent.sums(*id)).collect()
+    }
+
+    /// The finishing entries of an agent's open calls, in their order, once all are finished.
+    pub fn results(&self, agent: AgentId) -> Option<Vec<Seq>> {
+        let Stage::Calling(open) = &self.agent(agent)?.stage else { return None };
+        open.calls.iter().map(|call| call.finished.as_ref().map(|finished| finished.seq)).collect()
+    }
+
+    /// Takes in the next entry on the path; gives its outline row if models see it.
+    ///
+    /// On an error nothing has changed. A rewind is taken in by [`History::rewind`].
+    pub fn apply(
+        &mut self,
+        entry: &Entry,
+        hash: Digest,
+        counts: Counts,
+    ) -> Result<Option<OutlineRow>, BrokenRule> {
+        self.check_seq(entry)?;
+        let understood = self.ledger.unrecognised.is_none();
+        let (mut state, mut ledger) = (self.state.clone(), self.ledger.clone());
+        let folded = ledger.apply(entry).and_then(|()| state.apply(entry, counts));
+        let row = match folded {
+            Ok(row) => row,
+            // After an entry that is not understood, rules cannot be judged: what follows is kept
+            // as far as it makes sense.
+            Err(_) if !understood => None,
+            Err(rule) => return Err(broken(entry, rule)),
+        };
+        (self.state, self.ledger) = (state, ledger);
+        (self.head, self.head_hash) = (entry.seq, hash);
+        Ok(row)
+    }
+
+    /// Takes in a rewind: from here on the state is that of `past`, the history as it was where
+    /// the rewind leads, but for what is never taken back.
+    pub fn rewind(&mut self, entry: &Entry, hash: Digest, past: &Self) -> Result<(), BrokenRule> {
+        self.check_seq(entry)?;
+        let Fact::Rewound(rewound) = &entry.fact else {
+            return Err(broken(entry, Rule::NoEntry(past.head)));
+        };
+        if rewound.to >= entry.seq {
+            return Err(broken(entry, Rule::NoEntry(rewound.to)));
+        }
+        if past.head != rewound.to {
+            return Err(broken(entry, Rule::NeedsPast(rewound.to)));
+        }
+        self.state = past.state.clone();
+        self.state.withdraw();
+        (self.head, self.head_hash) = (entry.seq, hash);
+        Ok(())
+    }
+
+    /// Takes in an entry that a later rewind has left off the path: only what is never taken back
+    /// counts.
+    pub fn pass(&mut self, entry: &Entry, hash: Digest) -> Result<(), BrokenRule> {
+        self.check_seq(entry)?;
+        self.ledger.apply(entry).map_err(|rule| broken(entry, rule))?;
+        (self.head, self.head_hash) = (entry.seq, hash);
+        Ok(())
+    }
+
+    /// Takes in a rewind on a path whose abandoned entries were passed: the state is already that
+    /// of where the rewind leads.
+    pub fn rewind_in_place(&mut self, entry: &Entry, hash: Digest) -> Result<(), BrokenRule> {
+        self.check_seq(entry)?;
+        self.state.withdraw();
+        (self.head, self.head_hash) = (entry.seq, hash);
+        Ok(())
+    }
+
+    /// This state with the ledger and head of a later one: for a fold that goes on from there
+    /// along the path of this one.
+    #[must_use]
+    pub(crate) fn with_ledger_of(mut self, later: &Self) -> Self {
+        (self.head, self.head_hash) = (later.head, later.head_hash);
+        self.ledger = later.ledger.clone();
+        self
+    }
+
+    /// Goes over entries that are not on the path and are not read.
+    pub(crate) fn skip_to(&mut self, head: Seq) {
+        self.head = self.head.max(head);
+    }
+
+    /// This history as a copy of one that may go on elsewhere: its first batch settles what is
+    /// open.
+    #[must_use]
+    pub fn into_copy(mut self) -> Self {
+        self.copy = true;
+        self
+    }
+
+    /// Whether the first batch still has to settle what is open.
+    pub fn is_copy(&self) -> bool {
+        self.copy
+    }
+
+    fn settled(&mut self) {
+        self.copy = false;
+    }
+
+    fn state_mut(&mut self) -> &mut PathState {
+        &mut self.state
+    }
+
+    fn check_seq(&self, entry: &Entry) -> Result<(), BrokenRule> {
+        let expected = self.head.next();
+        if entry.seq == expected { Ok(()) } else { Err(broken(entry, Rule::Dense { expected })) }
+    }
+}
+
+fn broken(entry: &Entry, rule: Rule) -> BrokenRule {
+    BrokenRule { seq: entry.seq, kind: entry.fact.kind().to_owned(), rule }
+}
+
+impl History {
+    /// The state of this history as bytes, for a snapshot.
+    pub fn to_snapshot(&self) -> snapshot::Snapshot {
+        // State is plain data: it always encodes.
+        let history = serde_json::to_vec(&(&self.state, &self.ledger)).unwrap_or_default();
+        snapshot::Snapshot {
+            seq: self.head,
+            hash: self.head_hash,
+            fold_version: snapshot::FOLD_VERSION,
+            history,
+            widgets: std::collections::BTreeMap::new(),
+        }
+    }
+
+    /// The history in a snapshot; none if another version wrote it or it cannot be read.
+    pub fn from_snapshot(snapshot: &snapshot::Snapshot) -> Option<Self> {
+        if snapshot.fold_version != snapshot::FOLD_VERSION {
+            return None;
+        }
+        let (state, ledger) = serde_json::from_slice(&snapshot.history).ok()?;
+        let (head, head_hash) = (snapshot.seq, snapshot.hash);
+        Some(Self { head, head_hash, state, ledger, copy: false })
+    }
+}
+
+impl PathState {
+    /// The agent with a name, if it is in the conversation.
+    pub fn agent_named(&self, name: &str) -> Option<AgentId> {
+        let named = |(id, agent): (&AgentId, &Arc<Agent>)| {
+            (agent.present && &*agent.joined.name == name).then_some(*id)
+        };
+        self.agents.iter().find_map(named)
+    }
+}

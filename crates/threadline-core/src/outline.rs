@@ -40,9 +40,10 @@ pub enum RowKind {
     Message,
     /// Any other input.
     Input,
-    /// An output with calls, or one after which the model is asked again.
+    /// An output that is not part of the transcript: it has calls, is asked to go on, or answers
+    /// something other than a message.
     Output,
-    /// An output that ends its turn.
+    /// A final answer to a message: part of the transcript.
     Answer,
     /// The sealed results of an output's calls.
     Results,

@@ -90,7 +90,7 @@ pub fn text_of(entry: &Entry) -> Option<String> {
         Fact::Recap(recap) => push(&mut text, recap.text.as_deref().unwrap_or_default()),
         Fact::Note(note) => push(&mut text, &note.text),
         Fact::Described(described) => {
-            push(&mut text, described.title.as_deref().unwrap_or_default())
+            push(&mut text, described.title.as_deref().unwrap_or_default());
         }
         Fact::TurnEnded(ended) => push(&mut text, &ended.detail),
         Fact::AgentJoined(_)

@@ -7,13 +7,17 @@
 mod error;
 mod lease;
 mod listing;
+mod open;
 mod read;
+pub(crate) mod replay;
+pub mod verify;
 
 use async_trait::async_trait;
 
 pub use error::{LockedBy, StoreError};
 pub use lease::{ClaimId, Lease};
 pub use listing::{Conversation, Cursor, Filter, Listing, Origin, Sort};
+pub use open::{OpenError, append, history_at, open, past, window};
 pub use read::{Direction, PAGE_CAP_BYTES, Page};
 
 use crate::history::batch::{AgentSums, Batch};
@@ -85,8 +89,8 @@ pub trait Store: Send + Sync {
         rows: usize,
     ) -> Result<Vec<OutlineRow>, StoreError>;
 
-    /// Every rewind of a conversation, in order: where it stands and where it leads.
-    async fn rewinds(&self, id: ConversationId) -> Result<Vec<(Seq, Seq)>, StoreError>;
+    /// The rewinds after a place, in order: where each stands and where it leads.
+    async fn rewinds(&self, id: ConversationId, after: Seq) -> Result<Vec<(Seq, Seq)>, StoreError>;
 
     /// Takes the right to append for a while. Refused ([`StoreError::Held`]) while a living owner
     /// holds it.
@@ -226,8 +230,22 @@ pub trait Intake: Send + Sync {
     /// `base`.
     async fn begin_intake(&self, id: ConversationId, base: Seq) -> Result<StageId, StoreError>;
 
-    /// Adds a batch. Its entries follow those added before, or the base.
-    async fn stage(&self, stage: StageId, batch: &Batch) -> Result<(), StoreError>;
+    /// Adds a batch, and a snapshot after it that is kept for good, if there is one. Its entries
+    /// follow those added before, or the base.
+    async fn stage(
+        &self,
+        stage: StageId,
+        batch: &Batch,
+        snapshot: Option<&Snapshot>,
+    ) -> Result<(), StoreError>;
+
+    /// Up to `most` records that were staged, from an entry on.
+    async fn staged(
+        &self,
+        stage: StageId,
+        from: Seq,
+        most: usize,
+    ) -> Result<Vec<Record>, StoreError>;
 
     /// Makes it the conversation's history, with its inbox items. Refused
     /// ([`StoreError::Conflict`]) if the conversation has changed since it was begun.

@@ -10,7 +10,7 @@ use crate::id::{AgentId, EntryId, Seq};
 use crate::inbox::ItemNumber;
 use crate::outline::OutlineRow;
 
-/// The most entries in a batch.
+/// The most facts proposed at once. Settling may add more: it is bounded by what was open.
 pub const BATCH_CAP_ENTRIES: usize = 64;
 /// The most bytes in a batch.
 pub const BATCH_CAP_BYTES: usize = 4 * 1024 * 1024;

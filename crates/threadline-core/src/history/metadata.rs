@@ -1,4 +1,4 @@
-//! Small facts beside an entry: snake_case keys, at most 2 KiB in all.
+//! Small facts beside an entry: `snake_case` keys, at most 2 KiB in all.
 
 use std::collections::BTreeMap;
 

@@ -1,0 +1,155 @@
+//! What an entry takes and says in the outline: tokens at each level, and a line.
+
+use std::fmt::Write as _;
+
+use super::fact::{Block, EndReason, Fact, Output, Status, ToolFinished};
+use super::sections::{self, Level, Levels, Section};
+use crate::tokens::TokenCounter;
+
+/// The longest line in the outline, in characters.
+const GIST_CAP_CHARS: usize = 160;
+
+/// The tokens of a fact at each level; counted before it is proposed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Tokens at each level.
+    pub tokens: Levels<u32>,
+    /// Tokens of the live screen attached to it.
+    pub screen_tokens: u32,
+}
+
+impl Counts {
+    /// Counts a fact. Facts that models do not see take nothing.
+    pub fn of(fact: &Fact, counter: &dyn TokenCounter) -> Self {
+        let count = |text: &str| counter.count(text);
+        let tokens = match fact {
+            Fact::Input(input) => section_tokens(&input.sections, counter),
+            Fact::ToolFinished(finished) => section_tokens(&finished.result, counter),
+            Fact::Output(output) => {
+                Levels { gist: count(&gist(fact)), ..Levels::all(output_tokens(output, counter)) }
+            }
+            Fact::InstructionSet(instruction) => Levels::all(count(&instruction.text)),
+            Fact::Recap(recap) => Levels::all(recap.text.as_deref().map_or(0, count)),
+            Fact::TurnEnded(_) => Levels::all(count(&gist(fact))),
+            _ => Levels::default(),
+        };
+        Self { tokens, screen_tokens: 0 }
+    }
+}
+
+/// What a fact is, in one line.
+pub(super) fn gist(fact: &Fact) -> String {
+    match fact {
+        Fact::Input(input) => {
+            let text = sections::render(&input.sections, Level::Gist);
+            let attached = match input.attachments.len() {
+                0 => String::new(),
+                1 => " [1 attachment]".to_owned(),
+                n => format!(" [{n} attachments]"),
+            };
+            one_line(&text, GIST_CAP_CHARS) + &attached
+        }
+        Fact::Output(output) => output_gist(output),
+        Fact::TurnEnded(ended) => {
+            let why = match ended.reason {
+                EndReason::Cancelled => "cancelled",
+                EndReason::Limit(_) => "a limit was reached",
+                EndReason::Failed => "no model answered",
+                EndReason::DoesNotFit => "it does not fit the window",
+                EndReason::Withdrawn => "withdrawn",
+            };
+            let detail = if ended.detail.is_empty() {
+                String::new()
+            } else {
+                format!(" ({})", ended.detail)
+            };
+            one_line(&format!("turn ended: {why}{detail}"), GIST_CAP_CHARS)
+        }
+        Fact::Recap(recap) => {
+            one_line(&format!("recap of {} to {}", recap.from, recap.to), GIST_CAP_CHARS)
+        }
+        _ => String::new(),
+    }
+}
+
+/// A finished call in one line.
+pub(super) fn result_gist(finished: &ToolFinished) -> String {
+    let status = match finished.status {
+        Status::Success => "ok",
+        Status::Failed => "failed",
+        Status::Skipped => "skipped",
+        Status::Unknown => "unknown",
+    };
+    let text = match (&finished.result[..], &finished.error) {
+        ([], Some(error)) => one_line(error, GIST_CAP_CHARS / 2),
+        (result, _) => one_line(&sections::render(result, Level::Gist), GIST_CAP_CHARS / 2),
+    };
+    format!("{} {status}: {text}", finished.name)
+}
+
+/// Text in one line of at most so many characters.
+pub fn one_line(text: &str, cap: usize) -> String {
+    let mut line = String::new();
+    let mut length = 0;
+    for word in text.split_whitespace() {
+        if length > 0 {
+            line.push(' ');
+            length += 1;
+        }
+        for c in word.chars() {
+            if length >= cap {
+                line.push('…');
+                return line;
+            }
+            line.push(c);
+            length += 1;
+        }
+    }
+    line
+}
+
+fn output_gist(output: &Output) -> String {
+    let mut line = String::new();
+    for block in &output.blocks {
+        if let Block::Text(text) = block
+            && line.chars().count() < GIST_CAP_CHARS
+        {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(&one_line(&text.text, GIST_CAP_CHARS));
+        }
+    }
+    let mut line = one_line(&line, GIST_CAP_CHARS);
+    let calls: Vec<&str> = output.calls().map(|call| &*call.name).collect();
+    if !calls.is_empty() {
+        let _ = write!(line, "{}→ {}", if line.is_empty() { "" } else { " " }, calls.join(", "));
+    }
+    line
+}
+
+fn output_tokens(output: &Output, counter: &dyn TokenCounter) -> u32 {
+    let tokens = output.blocks.iter().map(|block| match block {
+        Block::Thinking(thinking) => counter.count(&thinking.text),
+        Block::Text(text) => counter.count(&text.text),
+        Block::ToolCall(call) => {
+            counter.count(&call.name).saturating_add(counter.count(&call.arguments))
+        }
+        Block::Foreign(foreign) => counter.count(&foreign.text),
+    });
+    tokens.fold(0, u32::saturating_add)
+}
+
+fn section_tokens(sections: &[Section], counter: &dyn TokenCounter) -> Levels<u32> {
+    let live = counter.count(&sections::render(sections, Level::Live));
+    let at = |level, same: fn(&Section) -> bool, above| {
+        if sections.iter().all(same) {
+            above
+        } else {
+            counter.count(&sections::render(sections, level))
+        }
+    };
+    let recent = at(Level::Recent, |section| section.recent == sections::Shorter::Same, live);
+    let gist = at(Level::Gist, |section| section.gist == sections::Shorter::Same, recent);
+    Levels { live, recent, gist }
+}

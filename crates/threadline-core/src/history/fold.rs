@@ -1,0 +1,644 @@
+//! The fold: how each fact changes the state, and which facts may follow which.
+
+use std::sync::Arc;
+
+use super::batch::{Interaction, LastMessage, MessageKind};
+use super::counts::{Counts, gist, one_line, result_gist};
+use super::entry::Entry;
+use super::fact::{
+    AgentCalled, AgentJoined, AgentReturned, ApprovalAsked, ApprovalGiven, CallMode, Described,
+    Effect, Fact, Input, InvocationFailed, Output, Purpose, Recap, Sender, Status, Stop, TimerSet,
+    ToolFinished, ToolResults, ToolStarted, Usage,
+};
+use super::rule::Rule;
+use super::sections::Levels;
+use super::state::{
+    Agent, Approval, Finished, Ledger, OpenCall, OpenOutput, PathState, RecapRange, Stage, Started,
+    Timer, Turn,
+};
+use crate::id::{AgentId, CallId, Seq};
+use crate::outline::{OutlineRow, RowKind};
+
+/// The most agents of a conversation.
+pub const AGENTS_CAP: usize = 1024;
+/// The most pinned entries.
+pub const PINS_CAP: usize = 256;
+/// The most timers at a time.
+pub const TIMERS_CAP: usize = 1024;
+/// The most recaps that count at a time.
+pub const RECAPS_CAP: usize = 1024;
+/// The most rules.
+pub const POLICIES_CAP: usize = 1024;
+/// The most different tools that a turn's line names; the rest are not listed.
+const TURN_TOOLS_CAP: usize = 64;
+/// How much of a message the sums keep, in characters.
+const LAST_MESSAGE_CAP: usize = 500;
+/// How much of an input or output the state description keeps, in characters.
+const DESCRIPTION_CAP: usize = 50;
+/// A result of the current turn is shown whole up to this; a longer one is shown at Recent.
+pub const LIVE_RESULT_CAP_TOKENS: u32 = 4096;
+
+impl Ledger {
+    /// Takes an entry into what is never taken back.
+    pub(super) fn apply(&mut self, entry: &Entry) -> Result<(), Rule> {
+        match &entry.fact {
+            Fact::Output(output) => self.spend(output.usage, output.cost),
+            Fact::InvocationFailed(failed) => {
+                self.spend(failed.usage.unwrap_or_default(), failed.cost);
+            }
+            Fact::PolicySet(policy) => {
+                if self.policies.len() >= POLICIES_CAP {
+                    return Err(Rule::TooMany { what: "rules", cap: POLICIES_CAP });
+                }
+                self.policies.push(policy.clone());
+            }
+            Fact::Unrecognised(_) => {
+                self.unrecognised.get_or_insert(entry.seq);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn spend(&mut self, usage: Usage, cost: Option<super::fact::Money>) {
+        let add = |to: &mut Option<u64>, more: Option<u64>| {
+            if let Some(more) = more {
+                *to = Some(to.unwrap_or(0).saturating_add(more));
+            }
+        };
+        self.usage.input = self.usage.input.saturating_add(usage.input);
+        self.usage.output = self.usage.output.saturating_add(usage.output);
+        add(&mut self.usage.cached_input, usage.cached_input);
+        add(&mut self.usage.cache_write, usage.cache_write);
+        add(&mut self.usage.reasoning, usage.reasoning);
+        self.cost.0 = self.cost.0.saturating_add(cost.unwrap_or_default().0);
+    }
+}
+
+impl PathState {
+    /// Takes an entry on the path into the state; gives its outline row if models see it.
+    ///
+    /// A rewind is not folded here: it is a change of state, not to one. On an error the state
+    /// may be half changed and must be dropped.
+    pub(super) fn apply(
+        &mut self,
+        entry: &Entry,
+        counts: Counts,
+    ) -> Result<Option<OutlineRow>, Rule> {
+        match &entry.fact {
+            Fact::AgentJoined(joined) => self.join(entry.agent, joined)?,
+            Fact::AgentLeft(_) => {
+                let agent = self.agent_mut(entry.agent)?;
+                if agent.in_turn() {
+                    return Err(Rule::NotResting(entry.agent));
+                }
+                agent.present = false;
+            }
+            Fact::InstructionSet(_) => {
+                self.agent_mut(entry.agent)?.instruction = Some((entry.seq, counts.tokens.live));
+            }
+            Fact::Input(input) => return self.input(entry, input, counts).map(Some),
+            Fact::Output(output) => return self.output(entry, output, counts).map(Some),
+            Fact::ToolResults(results) => return self.seal(entry, results, counts).map(Some),
+            Fact::InvocationStarted(started) => {
+                let agent = self.agent_mut(entry.agent)?;
+                if started.purpose == Purpose::Step && !agent.awaits_output() {
+                    return Err(Rule::Unasked);
+                }
+                agent.invoking = Some(entry.seq);
+            }
+            Fact::InvocationFailed(failed) => self.invocation_failed(entry, failed)?,
+            Fact::ToolStarted(started) => self.tool_started(entry, started)?,
+            Fact::ToolFinished(finished) => self.tool_finished(entry, finished, counts)?,
+            Fact::ApprovalAsked(asked) => self.approval_asked(entry, asked)?,
+            Fact::ApprovalGiven(given) => self.approval_given(entry, given)?,
+            Fact::PolicySet(_) | Fact::Note(_) | Fact::Unrecognised(_) => {}
+            Fact::WidgetChanged(_) => self.known(entry.agent)?,
+            Fact::AgentCalled(called) => self.agent_called(entry, called)?,
+            Fact::AgentReturned(returned) => self.agent_returned(entry, returned)?,
+            Fact::TimerSet(set) => self.timer_set(entry, set)?,
+            Fact::TimerCleared(cleared) => {
+                self.timers.remove(&cleared.timer).ok_or(Rule::NoTimer(cleared.timer))?;
+            }
+            Fact::TurnEnded(_) => return self.turn_ended(entry, counts).map(Some),
+            Fact::Recap(recap) => return self.recap(entry, recap, counts),
+            Fact::Pinned(pinned) => {
+                if pinned.seq == Seq::ZERO || pinned.seq >= entry.seq {
+                    return Err(Rule::NoEntry(pinned.seq));
+                }
+                if !pinned.on {
+                    self.pins.remove(&pinned.seq);
+                } else if self.pins.len() >= PINS_CAP {
+                    return Err(Rule::TooMany { what: "pins", cap: PINS_CAP });
+                } else {
+                    self.pins.insert(pinned.seq);
+                }
+            }
+            Fact::Described(described) => self.describe(described),
+            Fact::Rewound(rewound) => return Err(Rule::NeedsPast(rewound.to)),
+            Fact::Forked(forked) => {
+                if forked.seq != entry.seq.before() {
+                    return Err(Rule::Fork);
+                }
+                self.forked_from = Some((forked.from, forked.seq));
+                self.withdraw();
+            }
+            Fact::Moved(_) => {}
+        }
+        Ok(None)
+    }
+
+    /// Takes back what is open: calls that are not finished must not start any more.
+    pub(super) fn withdraw(&mut self) {
+        for agent in self.agents.values_mut().filter(|agent| agent.in_turn()) {
+            let agent = Arc::make_mut(agent);
+            agent.invoking = None;
+            if let Stage::Calling(open) = &mut agent.stage {
+                for call in &mut open.calls {
+                    call.withdrawn = true;
+                }
+            }
+        }
+    }
+
+    /// Whether an agent that is in the conversation, or the conversation itself.
+    fn known(&self, agent: AgentId) -> Result<(), Rule> {
+        if agent == AgentId::CONVERSATION {
+            return Ok(());
+        }
+        self.agents.get(&agent).filter(|a| a.present).map(|_| ()).ok_or(Rule::Present(agent))
+    }
+
+    fn agent_mut(&mut self, agent: AgentId) -> Result<&mut Agent, Rule> {
+        let found = self.agents.get_mut(&agent).map(Arc::make_mut);
+        found.filter(|agent| agent.present).ok_or(Rule::Present(agent))
+    }
+
+    fn join(&mut self, id: AgentId, joined: &AgentJoined) -> Result<(), Rule> {
+        if id == AgentId::CONVERSATION {
+            return Err(Rule::Reserved);
+        }
+        let mut others = self.agents.iter().filter(|(other, agent)| **other != id && agent.present);
+        if joined.name.trim().is_empty()
+            || others.any(|(_, other)| other.joined.name == joined.name)
+        {
+            return Err(Rule::Name(Arc::clone(&joined.name)));
+        }
+        if joined.primary {
+            let was_primary = |(other, agent): &(&AgentId, &mut Arc<Agent>)| {
+                **other != id && agent.joined.primary
+            };
+            for (_, other) in self.agents.iter_mut().filter(was_primary) {
+                let other = Arc::make_mut(other);
+                other.joined = Arc::new(AgentJoined { primary: false, ..(*other.joined).clone() });
+            }
+        }
+        let joined = Arc::new(joined.clone());
+        if let Some(agent) = self.agents.get_mut(&id) {
+            let agent = Arc::make_mut(agent);
+            agent.joined = joined;
+            agent.present = true;
+        } else if self.agents.len() < AGENTS_CAP {
+            self.agents.insert(id, Arc::new(Agent::new(joined)));
+        } else {
+            return Err(Rule::TooMany { what: "agents", cap: AGENTS_CAP });
+        }
+        Ok(())
+    }
+
+    fn input(&mut self, entry: &Entry, input: &Input, counts: Counts) -> Result<OutlineRow, Rule> {
+        let says_something = input.sections.iter().any(|section| !section.is_blank());
+        if !says_something && input.attachments.is_empty() {
+            return Err(Rule::EmptyInput);
+        }
+        let text = gist(&entry.fact);
+        let transcript = match &input.from {
+            Sender::Person { .. } | Sender::Timer { .. } => true,
+            Sender::Agent { .. } | Sender::System => false,
+        };
+        if let Sender::Timer { set } = input.from {
+            self.timer_fired(set, entry)?;
+        }
+        let agent = self.agent_mut(entry.agent)?;
+        match &agent.stage {
+            Stage::Calling(open) => return Err(Rule::Unsealed(open.output)),
+            Stage::Resting => {
+                agent.stage = Stage::Asked;
+                agent.turn = Some(Turn::new(entry.seq, transcript, agent));
+                self.last_turn = Some(entry.seq);
+            }
+            Stage::Asked | Stage::Sealed { .. } => agent.stage = Stage::Asked,
+        }
+        let agent = self.agent_mut(entry.agent)?;
+        if let Some(turn) = &mut agent.turn {
+            turn.input = one_line(&text, DESCRIPTION_CAP);
+            turn.output.clear();
+        }
+        agent.interact(Interaction::Input, entry);
+        let kind = if transcript { RowKind::Message } else { RowKind::Input };
+        let row = agent.row(entry, kind, counts, counts.tokens.live, text);
+        self.first_input.get_or_insert(entry.seq);
+        if transcript {
+            self.message(entry, MessageKind::Input, || {
+                super::sections::render(&input.sections, super::sections::Level::Live).into_owned()
+            });
+        }
+        Ok(row)
+    }
+
+    fn output(
+        &mut self,
+        entry: &Entry,
+        output: &Output,
+        counts: Counts,
+    ) -> Result<OutlineRow, Rule> {
+        let agent = self.agent_mut(entry.agent)?;
+        if !agent.awaits_output() {
+            return Err(Rule::Unasked);
+        }
+        agent.invoking = None;
+        agent.interact(Interaction::Output, entry);
+        let text = output.text();
+        if let Some(turn) = &mut agent.turn {
+            turn.took_output(output, &text);
+        }
+        let calls: Vec<OpenCall> =
+            output.calls().map(|call| OpenCall::new(&call.name, call.complete)).collect();
+        let rests = if calls.is_empty() { agent.rests_after(output) } else { false };
+        if !calls.is_empty() {
+            agent.stage = Stage::Calling(OpenOutput { output: entry.seq, calls });
+        } else if rests {
+            agent.stage = Stage::Resting;
+        } else if let Stage::Sealed { answered_empty } = &mut agent.stage {
+            *answered_empty = *answered_empty || output.stop != Stop::Paused;
+        }
+        let answers = rests && agent.turn.as_ref().is_some_and(|turn| turn.transcript);
+        let kind = if answers { RowKind::Answer } else { RowKind::Output };
+        let row = agent.row(entry, kind, counts, counts.tokens.live, gist(&entry.fact));
+        if answers {
+            self.message(entry, MessageKind::Answer, || text);
+        }
+        Ok(row)
+    }
+
+    fn seal(
+        &mut self,
+        entry: &Entry,
+        results: &ToolResults,
+        counts: Counts,
+    ) -> Result<OutlineRow, Rule> {
+        let agent = self.agent_mut(entry.agent)?;
+        let Stage::Calling(open) = &agent.stage else {
+            return Err(Rule::WrongResults { expected: None });
+        };
+        let finished: Option<Vec<&Finished>> =
+            open.calls.iter().map(|call| call.finished.as_ref()).collect();
+        let wrong = Rule::WrongResults { expected: Some(open.output) };
+        let finished = finished.filter(|_| results.output == open.output).ok_or(wrong.clone())?;
+        if !finished.iter().map(|f| f.seq).eq(results.results.iter().copied()) {
+            return Err(wrong);
+        }
+        let mut tokens = Levels::all(0_u32);
+        let mut live = 0_u32;
+        for result in &finished {
+            tokens.live = tokens.live.saturating_add(result.tokens.live);
+            tokens.recent = tokens.recent.saturating_add(result.tokens.recent);
+            tokens.gist = tokens.gist.saturating_add(result.tokens.gist);
+            let shown_whole = result.tokens.live <= LIVE_RESULT_CAP_TOKENS;
+            live = live.saturating_add(if shown_whole {
+                result.tokens.live
+            } else {
+                result.tokens.recent
+            });
+        }
+        let text = finished.iter().map(|f| f.gist.as_str()).collect::<Vec<_>>().join("; ");
+        let text = one_line(&text, 240);
+        agent.stage = Stage::Sealed { answered_empty: false };
+        if let Some(turn) = &mut agent.turn {
+            turn.failures = 0;
+        }
+        let counts = Counts { tokens, ..counts };
+        Ok(agent.row(entry, RowKind::Results, counts, live, text))
+    }
+
+    fn invocation_failed(&mut self, entry: &Entry, failed: &InvocationFailed) -> Result<(), Rule> {
+        let agent = self.agent_mut(entry.agent)?;
+        if agent.invoking != Some(failed.started) {
+            return Err(Rule::NotInvoking(failed.started));
+        }
+        agent.invoking = None;
+        agent.interact(Interaction::Error, entry);
+        if let Some(turn) = &mut agent.turn {
+            turn.failures = turn.failures.saturating_add(1);
+        }
+        Ok(())
+    }
+
+    fn tool_started(&mut self, entry: &Entry, started: &ToolStarted) -> Result<(), Rule> {
+        let id = started.call;
+        let call = self.open_call(entry.agent, id)?;
+        if call.finished.is_some() {
+            return Err(Rule::Finished(id));
+        }
+        if call.withdrawn {
+            return Err(Rule::Withdrawn(id));
+        }
+        if !call.complete {
+            return Err(Rule::CutOff(id));
+        }
+        let expected = call.started.map_or(1, |last| last.attempt.saturating_add(1));
+        if started.attempt != expected {
+            return Err(Rule::Attempt { call: id, expected });
+        }
+        if call.started.is_some_and(|last| last.effect == Effect::Once) {
+            return Err(Rule::StartedOnce(id));
+        }
+        call.started =
+            Some(Started { seq: entry.seq, attempt: started.attempt, effect: started.effect });
+        Ok(())
+    }
+
+    fn tool_finished(
+        &mut self,
+        entry: &Entry,
+        finished: &ToolFinished,
+        counts: Counts,
+    ) -> Result<(), Rule> {
+        let id = finished.call;
+        let call = self.open_call(entry.agent, id)?;
+        if call.name != finished.name {
+            let (expected, found) = (Arc::clone(&call.name), Arc::clone(&finished.name));
+            return Err(Rule::CallName { call: id, expected, found });
+        }
+        if call.finished.is_some() {
+            return Err(Rule::Finished(id));
+        }
+        let wrong = |why| Err(Rule::WrongStatus { call: id, status: finished.status, why });
+        match finished.status {
+            Status::Skipped if call.started.is_some() && !call.withdrawn => {
+                return wrong("it was started");
+            }
+            Status::Unknown if call.started.is_none() && !call.withdrawn => {
+                return wrong("it was not started");
+            }
+            Status::Success | Status::Failed | Status::Skipped | Status::Unknown => {}
+        }
+        call.finished = Some(Finished {
+            seq: entry.seq,
+            status: finished.status,
+            tokens: counts.tokens,
+            gist: result_gist(finished),
+        });
+        if let Some(timer) = call.timer {
+            self.timers.remove(&timer);
+        }
+        Ok(())
+    }
+
+    fn approval_asked(&mut self, entry: &Entry, asked: &ApprovalAsked) -> Result<(), Rule> {
+        let call = self.open_call(entry.agent, asked.call)?;
+        if call.approval.is_some() || call.started.is_some() || call.finished.is_some() {
+            return Err(Rule::Question(asked.call));
+        }
+        call.approval = Some(Approval { asked: entry.seq, until: asked.until, answer: None });
+        Ok(())
+    }
+
+    fn approval_given(&mut self, entry: &Entry, given: &ApprovalGiven) -> Result<(), Rule> {
+        let call = self.open_call(entry.agent, given.call)?;
+        match &mut call.approval {
+            Some(approval) if approval.answer.is_none() => approval.answer = Some(given.answer),
+            Some(_) | None => return Err(Rule::Question(given.call)),
+        }
+        Ok(())
+    }
+
+    fn agent_called(&mut self, entry: &Entry, called: &AgentCalled) -> Result<(), Rule> {
+        let child = self.agents.get(&called.child).filter(|child| child.present);
+        let child = child.ok_or(Rule::Present(called.child))?;
+        if child.in_turn() || called.child == entry.agent {
+            return Err(Rule::NotResting(called.child));
+        }
+        let call = self.open_call(entry.agent, called.call)?;
+        if call.finished.is_some() || call.child.is_some() {
+            return Err(Rule::Finished(called.call));
+        }
+        if call.withdrawn {
+            return Err(Rule::Withdrawn(called.call));
+        }
+        if called.mode == CallMode::Ask {
+            call.child = Some(called.child);
+        }
+        Ok(())
+    }
+
+    fn agent_returned(&mut self, entry: &Entry, returned: &AgentReturned) -> Result<(), Rule> {
+        if returned.ended >= entry.seq {
+            return Err(Rule::NoEntry(returned.ended));
+        }
+        let call = self.open_call(entry.agent, returned.call)?;
+        if call.child != Some(returned.child) || call.finished.is_some() {
+            return Err(Rule::NotCalled(returned.call));
+        }
+        Ok(())
+    }
+
+    fn timer_set(&mut self, entry: &Entry, set: &TimerSet) -> Result<(), Rule> {
+        self.known(entry.agent)?;
+        if self.timers.len() >= TIMERS_CAP {
+            return Err(Rule::TooMany { what: "timers", cap: TIMERS_CAP });
+        }
+        if let Some(id) = set.call {
+            let call = self.open_call(entry.agent, id)?;
+            if call.finished.is_some() || call.timer.is_some() {
+                return Err(Rule::Finished(id));
+            }
+            call.timer = Some(entry.seq);
+        }
+        self.timers.insert(entry.seq, Timer { agent: entry.agent, set: set.clone() });
+        Ok(())
+    }
+
+    /// A timer fired: one that repeats fires next in the future, however many times were missed.
+    fn timer_fired(&mut self, set: Seq, entry: &Entry) -> Result<(), Rule> {
+        let timer = self.timers.get_mut(&set).ok_or(Rule::NoTimer(set))?;
+        match timer.set.every_ms.filter(|every| *every > 0) {
+            None => {
+                self.timers.remove(&set);
+            }
+            Some(every) => {
+                let missed = entry.at.millis_since(timer.set.when) / every;
+                timer.set.when =
+                    timer.set.when.plus_millis(every.saturating_mul(missed.saturating_add(1)));
+            }
+        }
+        Ok(())
+    }
+
+    fn turn_ended(&mut self, entry: &Entry, counts: Counts) -> Result<OutlineRow, Rule> {
+        let agent = self.agent_mut(entry.agent)?;
+        match &agent.stage {
+            Stage::Resting => return Err(Rule::NoTurn),
+            Stage::Calling(open) => return Err(Rule::Unsealed(open.output)),
+            Stage::Asked | Stage::Sealed { .. } => agent.stage = Stage::Resting,
+        }
+        agent.invoking = None;
+        Ok(agent.row(entry, RowKind::Ended, counts, counts.tokens.live, gist(&entry.fact)))
+    }
+
+    fn recap(
+        &mut self,
+        entry: &Entry,
+        recap: &Recap,
+        counts: Counts,
+    ) -> Result<Option<OutlineRow>, Rule> {
+        if recap.from == Seq::ZERO || recap.from > recap.to || recap.to >= entry.seq {
+            return Err(Rule::NoEntry(recap.to));
+        }
+        self.agent_mut(entry.agent)?;
+        // A recap takes the place of those whose range lies within its own.
+        self.recaps
+            .retain(|old| old.agent != entry.agent || old.from < recap.from || old.to > recap.to);
+        if recap.text.is_none() {
+            return Ok(None);
+        }
+        if self.recaps.len() >= RECAPS_CAP {
+            return Err(Rule::TooMany { what: "recaps", cap: RECAPS_CAP });
+        }
+        let range =
+            RecapRange { seq: entry.seq, agent: entry.agent, from: recap.from, to: recap.to };
+        let place = self.recaps.partition_point(|other| other.from < range.from);
+        self.recaps.insert(place, range);
+        let agent = self.agent_mut(entry.agent)?;
+        Ok(Some(agent.row(entry, RowKind::Recap, counts, 0, gist(&entry.fact))))
+    }
+
+    fn describe(&mut self, described: &Described) {
+        if let Some(title) = &described.title {
+            self.title = Some(Arc::clone(title));
+        }
+        if let Some(labels) = &described.labels {
+            self.labels.clone_from(labels);
+            self.labels.sort_unstable();
+            self.labels.dedup();
+        }
+        if let Some(archived) = described.archived {
+            self.archived = archived;
+        }
+    }
+
+    fn message(&mut self, entry: &Entry, kind: MessageKind, text: impl FnOnce() -> String) {
+        self.messages = self.messages.saturating_add(1);
+        let text = text().chars().take(LAST_MESSAGE_CAP).collect();
+        self.last_message = Some(LastMessage { text, kind, at: entry.at });
+    }
+
+    fn open_call(&mut self, agent: AgentId, id: CallId) -> Result<&mut OpenCall, Rule> {
+        let Stage::Calling(open) = &mut self.agent_mut(agent)?.stage else {
+            return Err(Rule::NotOpen(id));
+        };
+        let index = usize::try_from(id.index).ok().filter(|_| open.output == id.output);
+        index.and_then(|index| open.calls.get_mut(index)).ok_or(Rule::NotOpen(id))
+    }
+}
+
+impl Agent {
+    /// Whether a model may answer now.
+    pub fn awaits_output(&self) -> bool {
+        matches!(self.stage, Stage::Asked | Stage::Sealed { .. })
+    }
+
+    /// Whether an output without calls ends the turn: not if it paused, nor if it is the first
+    /// to answer results with nothing.
+    fn rests_after(&self, output: &Output) -> bool {
+        if output.stop == Stop::Paused {
+            return false;
+        }
+        let first_empty = matches!(self.stage, Stage::Sealed { answered_empty: false })
+            && output.is_empty()
+            && output.stop == Stop::Done;
+        !first_empty
+    }
+
+    fn interact(&mut self, interaction: Interaction, entry: &Entry) {
+        self.interactions = self.interactions.saturating_add(1);
+        self.last_interaction = Some((interaction, entry.at));
+    }
+
+    /// The next row of its outline. `live` is what it adds at the level of a current turn.
+    fn row(
+        &mut self,
+        entry: &Entry,
+        kind: RowKind,
+        counts: Counts,
+        live: u32,
+        gist: String,
+    ) -> OutlineRow {
+        // A recap stands in place of what it covers and adds nothing of its own.
+        let recent = if kind == RowKind::Recap { 0 } else { counts.tokens.recent };
+        self.recent_sum = self.recent_sum.saturating_add(u64::from(recent));
+        self.live_sum = self
+            .live_sum
+            .saturating_add(u64::from(live))
+            .saturating_add(u64::from(counts.screen_tokens));
+        OutlineRow {
+            agent: entry.agent,
+            seq: entry.seq,
+            kind,
+            tokens: counts.tokens,
+            screen_tokens: counts.screen_tokens,
+            recent_sum: self.recent_sum,
+            live_sum: self.live_sum,
+            previous: self.row.replace(entry.seq),
+            turn: self.turn.as_ref().map_or(Seq::ZERO, |turn| turn.start),
+            gist,
+        }
+    }
+}
+
+impl Turn {
+    fn new(start: Seq, transcript: bool, agent: &Agent) -> Self {
+        Self {
+            start,
+            transcript,
+            recent_sum_before: agent.recent_sum,
+            live_sum_before: agent.live_sum,
+            steps: 0,
+            calls: 0,
+            failures: 0,
+            input: String::new(),
+            tools: Vec::new(),
+            output: String::new(),
+        }
+    }
+
+    fn took_output(&mut self, output: &Output, text: &str) {
+        self.steps = self.steps.saturating_add(1);
+        self.failures = 0;
+        self.output = one_line(text, DESCRIPTION_CAP);
+        for call in output.calls() {
+            self.calls = self.calls.saturating_add(1);
+            let known = self.tools.iter_mut().find(|(name, _)| *name == call.name);
+            if let Some((_, times)) = known {
+                *times = times.saturating_add(1);
+            } else if self.tools.len() < TURN_TOOLS_CAP {
+                self.tools.push((Arc::clone(&call.name), 1));
+            }
+        }
+    }
+}
+
+impl OpenCall {
+    fn new(name: &Arc<str>, complete: bool) -> Self {
+        Self {
+            name: Arc::clone(name),
+            complete,
+            withdrawn: false,
+            started: None,
+            finished: None,
+            approval: None,
+            child: None,
+            timer: None,
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! What a history amounts to: state derived from entries, small whatever its length.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::batch::{AgentSums, Interaction, LastMessage, State, Sums};
+use super::fact::{AgentJoined, Answer, Effect, Money, PolicySet, Status, TimerSet, Usage};
+use super::sections::Levels;
+use crate::clock::Timestamp;
+use crate::id::{AgentId, CallId, ConversationId, Seq};
+
+/// What counts after rewinds: a rewind takes all of this back to where it leads.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PathState {
+    /// The agents, gone ones included.
+    pub agents: BTreeMap<AgentId, Arc<Agent>>,
+    /// The conversation's title.
+    pub title: Option<Arc<str>>,
+    /// Its labels, sorted.
+    pub labels: Vec<Arc<str>>,
+    /// Whether it is out of the way.
+    pub archived: bool,
+    /// Entries that stay whole.
+    pub pins: BTreeSet<Seq>,
+    /// Timers that will fire, by the entry that set them.
+    pub timers: BTreeMap<Seq, Timer>,
+    /// Recaps that count, in the order of what they stand for.
+    pub recaps: Vec<RecapRange>,
+    /// Inputs and final answers of the transcript.
+    pub messages: u64,
+    /// The last of them.
+    pub last_message: Option<LastMessage>,
+    /// The first input of any agent.
+    pub first_input: Option<Seq>,
+    /// The first input of the newest turn of any agent.
+    pub last_turn: Option<Seq>,
+    /// Where this conversation branched off, if it did.
+    pub forked_from: Option<(ConversationId, Seq)>,
+}
+
+/// What is never taken back by a rewind.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ledger {
+    /// What all invocations cost.
+    pub cost: Money,
+    /// What all invocations took.
+    pub usage: Usage,
+    /// The rules that were set, newest last.
+    pub policies: Vec<PolicySet>,
+    /// The first entry this version does not understand: such a history is not driven.
+    pub unrecognised: Option<Seq>,
+}
+
+/// An agent, and where its thread stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Agent {
+    /// Its settings.
+    pub joined: Arc<AgentJoined>,
+    /// Whether it is still in the conversation.
+    pub present: bool,
+    /// Its instruction: the entry, and the tokens of it.
+    pub instruction: Option<(Seq, u32)>,
+    /// The newest outline row of its thread.
+    pub row: Option<Seq>,
+    /// The running sum of tokens at Recent.
+    pub recent_sum: u64,
+    /// The running sum of tokens at the level of a current turn.
+    pub live_sum: u64,
+    /// Where its thread stands.
+    pub stage: Stage,
+    /// Its newest turn.
+    pub turn: Option<Turn>,
+    /// The invocation that has neither output nor failure.
+    pub invoking: Option<Seq>,
+    /// Inputs, outputs and errors on its thread.
+    pub interactions: u64,
+    /// The last of them.
+    pub last_interaction: Option<(Interaction, Timestamp)>,
+}
+
+/// Where a thread stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// Nothing was said yet, or the newest turn has ended.
+    #[default]
+    Resting,
+    /// An input waits for an answer.
+    Asked,
+    /// An output's calls are not sealed.
+    Calling(OpenOutput),
+    /// Sealed results wait for an answer.
+    Sealed {
+        /// Whether the model already answered them with nothing.
+        answered_empty: bool,
+    },
+}
+
+/// A turn: from the first input taken at rest to a final output or its end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Turn {
+    /// Its first input.
+    pub start: Seq,
+    /// Whether people see it: a person or a timer began it.
+    pub transcript: bool,
+    /// The running sum at Recent before it.
+    pub recent_sum_before: u64,
+    /// The running sum at the level of a current turn before it.
+    pub live_sum_before: u64,
+    /// Outputs so far.
+    pub steps: u32,
+    /// Calls so far.
+    pub calls: u32,
+    /// Failed invocations since the last output or seal.
+    pub failures: u32,
+    /// Its newest input, shortened.
+    pub input: String,
+    /// The tools it called, and how often, in the order of their first call.
+    pub tools: Vec<(Arc<str>, u32)>,
+    /// Its newest output's text, shortened.
+    pub output: String,
+}
+
+/// An output whose calls are not sealed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenOutput {
+    /// The output.
+    pub output: Seq,
+    /// Its calls, in order.
+    pub calls: Vec<OpenCall>,
+}
+
+impl OpenOutput {
+    /// The calls with their ids.
+    pub fn calls(&self) -> impl Iterator<Item = (CallId, &OpenCall)> {
+        (0..).zip(&self.calls).map(|(index, call)| (CallId::new(self.output, index), call))
+    }
+}
+
+/// A call that is not sealed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenCall {
+    /// The tool's name.
+    pub name: Arc<str>,
+    /// Whether its arguments came to their end.
+    pub complete: bool,
+    /// Whether a rewind, fork or copy took it back: it must not start any more.
+    pub withdrawn: bool,
+    /// Its newest start.
+    pub started: Option<Started>,
+    /// Its end.
+    pub finished: Option<Finished>,
+    /// The question about it, if one was asked.
+    pub approval: Option<Approval>,
+    /// The agent it called, if it did.
+    pub child: Option<AgentId>,
+    /// The timer it waits for, if it does.
+    pub timer: Option<Seq>,
+}
+
+/// A call was started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Started {
+    /// The entry.
+    pub seq: Seq,
+    /// Which attempt.
+    pub attempt: u32,
+    /// What running it again would do.
+    pub effect: Effect,
+}
+
+/// A call has its result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finished {
+    /// The entry.
+    pub seq: Seq,
+    /// How it ended.
+    pub status: Status,
+    /// The tokens of its result.
+    pub tokens: Levels<u32>,
+    /// Its result in one line.
+    pub gist: String,
+}
+
+/// A question about a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Approval {
+    /// The entry that asked.
+    pub asked: Seq,
+    /// When it expires.
+    pub until: Timestamp,
+    /// The answer, if there is one.
+    pub answer: Option<Answer>,
+}
+
+/// A timer that will fire.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Timer {
+    /// Whose it is.
+    pub agent: AgentId,
+    /// What was set, with the next moment it fires.
+    pub set: TimerSet,
+}
+
+/// A recap and what it stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecapRange {
+    /// The recap.
+    pub seq: Seq,
+    /// Whose thread.
+    pub agent: AgentId,
+    /// The first entry it stands for.
+    pub from: Seq,
+    /// The last entry it stands for.
+    pub to: Seq,
+}
+
+impl Agent {
+    pub(super) fn new(joined: Arc<AgentJoined>) -> Self {
+        Self {
+            joined,
+            present: true,
+            instruction: None,
+            row: None,
+            recent_sum: 0,
+            live_sum: 0,
+            stage: Stage::Resting,
+            turn: None,
+            invoking: None,
+            interactions: 0,
+            last_interaction: None,
+        }
+    }
+
+    /// The calls that are not sealed, with their ids.
+    pub fn open_calls(&self) -> impl Iterator<Item = (CallId, &OpenCall)> {
+        match &self.stage {
+            Stage::Calling(open) => Some(open.calls()),
+            Stage::Resting | Stage::Asked | Stage::Sealed { .. } => None,
+        }
+        .into_iter()
+        .flatten()
+    }
+
+    /// Whether a turn is under way.
+    pub fn in_turn(&self) -> bool {
+        self.stage != Stage::Resting
+    }
+
+    /// Whether it can do nothing before a person, a time or another agent moves.
+    fn is_blocked(&self) -> bool {
+        let Stage::Calling(open) = &self.stage else { return false };
+        let waits = |call: &OpenCall| {
+            let asked = call.approval.is_some_and(|approval| approval.answer.is_none());
+            asked || call.child.is_some() || call.timer.is_some()
+        };
+        let mut unfinished = open.calls.iter().filter(|call| call.finished.is_none()).peekable();
+        unfinished.peek().is_some() && unfinished.all(waits)
+    }
+
+    /// Its newest turn in a line.
+    fn state_description(&self) -> String {
+        let Some(turn) = &self.turn else { return String::new() };
+        let mut parts = vec![format!("input: {}", turn.input)];
+        parts.extend(turn.tools.iter().map(|(name, times)| match times {
+            1 => format!("tool: {name}"),
+            _ => format!("tool: {name} (×{times})"),
+        }));
+        if !turn.output.is_empty() {
+            parts.push(format!("output: {}", turn.output));
+        }
+        parts.join(" | ")
+    }
+
+    pub(super) fn sums(&self, agent: AgentId) -> AgentSums {
+        AgentSums {
+            agent,
+            name: (*self.joined.name).to_owned(),
+            present: self.present,
+            interactions: self.interactions,
+            last_interaction: self.last_interaction,
+            state_description: self.state_description(),
+        }
+    }
+}
+
+impl PathState {
+    /// The agent that gets what is addressed to nobody.
+    pub fn primary(&self) -> Option<AgentId> {
+        let present = || self.agents.iter().filter(|(_, agent)| agent.present);
+        let primary = present().find(|(_, agent)| agent.joined.primary);
+        primary.or_else(|| present().next()).map(|(id, _)| *id)
+    }
+
+    /// What the agents are doing.
+    pub fn state(&self) -> State {
+        let mut state = State::Resting;
+        for agent in self.agents.values().filter(|agent| agent.present && agent.in_turn()) {
+            if !agent.is_blocked() {
+                return State::Working;
+            }
+            state = State::Waiting;
+        }
+        state
+    }
+
+    /// When the next timer or question is due.
+    pub fn wake_at(&self) -> Option<Timestamp> {
+        let timers = self.timers.values().map(|timer| timer.set.when);
+        let open = self.agents.values().flat_map(|agent| agent.open_calls());
+        let questions = open.filter_map(|(_, call)| call.approval.filter(|a| a.answer.is_none()));
+        timers.chain(questions.map(|question| question.until)).min()
+    }
+
+    pub(super) fn sums(&self, ledger: &Ledger) -> Sums {
+        Sums {
+            messages: self.messages,
+            last_message: self.last_message.clone(),
+            title: self.title.as_deref().map(str::to_owned),
+            labels: self.labels.iter().map(|label| (**label).to_owned()).collect(),
+            archived: self.archived,
+            state: self.state(),
+            cost: ledger.cost,
+            wake_at: self.wake_at(),
+        }
+    }
+}

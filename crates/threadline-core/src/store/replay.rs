@@ -1,0 +1,65 @@
+//! Replaying a whole ledger in order, rewinds included, with every rule checked.
+
+use std::collections::BTreeMap;
+
+use crate::history::entry::Entry;
+use crate::history::fact::{Digest, Fact};
+use crate::history::rule::BrokenRule;
+use crate::history::{Counts, History};
+use crate::id::Seq;
+use crate::outline::OutlineRow;
+use crate::tokens::TokenCounter;
+
+/// How many entries lie between states that are remembered for later rewinds.
+const CHECKPOINT_EVERY: u64 = 256;
+
+/// A fold over a whole ledger in order.
+///
+/// A rewind needs the state the history had where it leads: the nearest remembered state is
+/// given out by [`Replay::nearest`], and the caller folds the entries between.
+pub(crate) struct Replay<'a> {
+    history: History,
+    checkpoints: BTreeMap<Seq, History>,
+    counter: &'a dyn TokenCounter,
+}
+
+impl<'a> Replay<'a> {
+    pub(crate) fn new(history: History, counter: &'a dyn TokenCounter) -> Self {
+        let checkpoints = BTreeMap::from([(history.head(), history.clone())]);
+        Self { history, checkpoints, counter }
+    }
+
+    pub(crate) fn history(&self) -> &History {
+        &self.history
+    }
+
+    pub(crate) fn into_history(self) -> History {
+        self.history
+    }
+
+    /// The last remembered state at or before an entry. No rewind lies between them.
+    pub(crate) fn nearest(&self, at: Seq) -> Option<&History> {
+        self.checkpoints.range(..=at).next_back().map(|(_, history)| history)
+    }
+
+    /// Takes in the next entry; a rewind with the state it leads to.
+    pub(crate) fn take(
+        &mut self,
+        entry: &Entry,
+        hash: Digest,
+        past: Option<&History>,
+    ) -> Result<Option<OutlineRow>, BrokenRule> {
+        let row = if let (Fact::Rewound(_), Some(past)) = (&entry.fact, past) {
+            self.history.rewind(entry, hash, past)?;
+            None
+        } else {
+            let counts = Counts::of(&entry.fact, self.counter);
+            self.history.apply(entry, hash, counts)?
+        };
+        let rewound = matches!(entry.fact, Fact::Rewound(_));
+        if rewound || entry.seq.0.is_multiple_of(CHECKPOINT_EVERY) {
+            self.checkpoints.insert(entry.seq, self.history.clone());
+        }
+        Ok(row)
+    }
+}

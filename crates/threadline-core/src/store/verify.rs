@@ -1,0 +1,361 @@
+//! Verifying: whether what is stored is what was written, and what is derived from it is true.
+
+use std::collections::BTreeSet;
+
+use super::replay::Replay;
+use super::{PIECE_CAP_BYTES, Page, Storage, StoreError};
+use crate::history::entry::Entry;
+use crate::history::fact::{Digest, Fact};
+use crate::history::record::{GENESIS, Record};
+use crate::history::{Counts, History};
+use crate::id::{ConversationId, Seq};
+use crate::outline::OutlineRow;
+use crate::search;
+use crate::tokens::TokenCounter;
+
+/// How many records are read at a time.
+const PAGE: usize = 1024;
+/// The most findings that are told one by one.
+pub const FINDINGS_CAP: usize = 100;
+
+/// How deep to look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// The chain: every byte is what was written.
+    Chain,
+    /// Also the rules, the sums, the outline, the attachments and the search index.
+    Deep,
+}
+
+/// What was looked at and what was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Entries looked at.
+    pub entries: u64,
+    /// Bytes of their records.
+    pub bytes: u64,
+    /// What is wrong, at most [`FINDINGS_CAP`] of it; empty if all is well.
+    pub findings: Vec<Finding>,
+    /// Entries of a newer version, which were kept but not understood.
+    pub unrecognised: u64,
+}
+
+impl Report {
+    /// Whether all is well.
+    pub fn is_sound(&self) -> bool {
+        self.findings.is_empty()
+    }
+
+    fn find(&mut self, seq: Seq, what: impl Into<String>) {
+        if self.findings.len() < FINDINGS_CAP {
+            self.findings.push(Finding { seq, what: what.into() });
+        }
+    }
+}
+
+/// Something that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The entry it is about; zero if it is about the conversation.
+    pub seq: Seq,
+    /// What is wrong.
+    pub what: String,
+}
+
+/// Verifies a conversation. `progress` is told how many entries have been looked at.
+///
+/// What is wrong is told in the report; an error means that it could not be looked at.
+pub async fn verify(
+    storage: &dyn Storage,
+    id: ConversationId,
+    depth: Depth,
+    counter: &dyn TokenCounter,
+    progress: &mut (dyn FnMut(u64) + Send),
+) -> Result<Report, StoreError> {
+    let conversation = storage.conversation(id).await?;
+    let mut report = Report::default();
+    let mut deep = match depth {
+        Depth::Chain => None,
+        Depth::Deep => Some(Deep::new(storage, id, counter)),
+    };
+    let mut previous = GENESIS;
+    let mut next = Seq(1);
+    while next <= conversation.head {
+        let records = storage.read(id, &Page::forward(next, PAGE)).await?;
+        if records.is_empty() {
+            break;
+        }
+        for record in &records {
+            if !record.follows(previous) {
+                report.find(next, "the record is not what was written: the chain breaks here");
+            }
+            previous = record.hash;
+            report.bytes += u64::try_from(record.size()).unwrap_or(u64::MAX);
+            if let Some(deep) = &mut deep {
+                deep.record(next, record, &mut report).await?;
+            }
+            next = next.next();
+        }
+        report.entries = next.0 - 1;
+        progress(report.entries);
+    }
+    if next.before() != conversation.head {
+        let last = next.before();
+        report.find(
+            last,
+            format!("the history ends here, its head is said to be {}", conversation.head),
+        );
+    } else if previous != conversation.head_hash {
+        report.find(
+            conversation.head,
+            "the last hash is not the one the conversation is said to have",
+        );
+    }
+    if let Some(deep) = deep {
+        deep.finish(&conversation.sums, &mut report).await?;
+    }
+    Ok(report)
+}
+
+/// The deeper look, entry by entry.
+struct Deep<'a> {
+    storage: &'a dyn Storage,
+    id: ConversationId,
+    counter: &'a dyn TokenCounter,
+    /// None once a rule was broken: what follows cannot be judged.
+    replay: Option<Replay<'a>>,
+    rows: Pages<OutlineRow>,
+    index: Pages<(Seq, u64)>,
+    attachments: BTreeSet<Digest>,
+}
+
+/// Something derived that is read in pages beside the entries.
+struct Pages<T> {
+    page: std::vec::IntoIter<T>,
+    next: Option<T>,
+    /// After which entry the next page begins; none at the end.
+    after: Option<Seq>,
+}
+
+impl<T> Pages<T> {
+    fn new() -> Self {
+        Self { page: Vec::new().into_iter(), next: None, after: Some(Seq::ZERO) }
+    }
+}
+
+impl<'a> Deep<'a> {
+    fn new(storage: &'a dyn Storage, id: ConversationId, counter: &'a dyn TokenCounter) -> Self {
+        Self {
+            storage,
+            id,
+            counter,
+            replay: Some(Replay::new(History::new(), counter)),
+            rows: Pages::new(),
+            index: Pages::new(),
+            attachments: BTreeSet::new(),
+        }
+    }
+
+    async fn record(
+        &mut self,
+        seq: Seq,
+        record: &Record,
+        report: &mut Report,
+    ) -> Result<(), StoreError> {
+        let entry = match record.open() {
+            Ok(entry) if entry.seq == seq => entry,
+            Ok(entry) => {
+                report.find(seq, format!("the record says that it is entry {}", entry.seq));
+                self.replay = None;
+                return Ok(());
+            }
+            Err(error) => {
+                report.find(seq, error.to_string());
+                self.replay = None;
+                return Ok(());
+            }
+        };
+        if let Fact::Unrecognised(_) = entry.fact {
+            report.unrecognised += 1;
+        }
+        self.check_attachments(&entry, report).await?;
+        self.check_index(&entry, report).await?;
+        let row = self.fold(&entry, record.hash, report).await?;
+        self.check_row(seq, row.as_ref(), report).await
+    }
+
+    async fn fold(
+        &mut self,
+        entry: &Entry,
+        hash: Digest,
+        report: &mut Report,
+    ) -> Result<Option<OutlineRow>, StoreError> {
+        let Some(replay) = &self.replay else { return Ok(None) };
+        let past = match &entry.fact {
+            Fact::Rewound(rewound) => match replay.nearest(rewound.to).cloned() {
+                Some(nearest) => Some(self.fold_on(nearest, rewound.to).await?),
+                None => None,
+            },
+            _ => None,
+        };
+        let Some(replay) = &mut self.replay else { return Ok(None) };
+        match replay.take(entry, hash, past.as_ref()) {
+            Ok(row) => Ok(row),
+            Err(broken) => {
+                report.find(entry.seq, format!("a rule is broken: {}", broken.rule));
+                self.replay = None;
+                Ok(None)
+            }
+        }
+    }
+
+    /// A remembered state taken on to an entry. The entries were folded before, so they fold.
+    async fn fold_on(&self, mut history: History, to: Seq) -> Result<History, StoreError> {
+        while history.head() < to {
+            let missing = usize::try_from(to.0 - history.head().0).unwrap_or(PAGE).min(PAGE);
+            let records =
+                self.storage.read(self.id, &Page::forward(history.head().next(), missing)).await?;
+            let before = history.head();
+            for record in &records {
+                let Ok(entry) = record.open() else { return Ok(history) };
+                let counts = Counts::of(&entry.fact, self.counter);
+                if history.apply(&entry, record.hash, counts).is_err() {
+                    return Ok(history);
+                }
+            }
+            if history.head() == before {
+                break;
+            }
+        }
+        Ok(history)
+    }
+
+    async fn check_row(
+        &mut self,
+        seq: Seq,
+        expected: Option<&OutlineRow>,
+        report: &mut Report,
+    ) -> Result<(), StoreError> {
+        let Some(stored) = self.next_row().await? else {
+            if expected.is_some() {
+                report.find(seq, "its outline row is missing");
+            }
+            return Ok(());
+        };
+        if stored.seq == seq {
+            self.rows.next = None;
+            if self.replay.is_some() && expected != Some(&stored) {
+                report.find(seq, "its outline row is not what its entry gives");
+            }
+        } else if stored.seq < seq {
+            self.rows.next = None;
+            report.find(stored.seq, "an outline row has no entry");
+        } else if expected.is_some() {
+            report.find(seq, "its outline row is missing");
+        }
+        Ok(())
+    }
+
+    async fn next_row(&mut self) -> Result<Option<OutlineRow>, StoreError> {
+        if self.rows.next.is_none() {
+            self.rows.next = self.rows.page.next();
+        }
+        if self.rows.next.is_none()
+            && let Some(after) = self.rows.after
+        {
+            let page = self.storage.outline_ledger(self.id, after, PAGE).await?;
+            self.rows.after = page.last().map(|row| row.seq);
+            self.rows.page = page.into_iter();
+            self.rows.next = self.rows.page.next();
+        }
+        Ok(self.rows.next.clone())
+    }
+
+    async fn check_index(&mut self, entry: &Entry, report: &mut Report) -> Result<(), StoreError> {
+        let terms = search::text_of(entry).map(|text| search::terms(&text)).unwrap_or_default();
+        if terms.is_empty() {
+            return Ok(());
+        }
+        if self.index.next.is_none() {
+            self.index.next = self.index.page.next();
+        }
+        if self.index.next.is_none()
+            && let Some(after) = self.index.after
+        {
+            let page = self.storage.index_checksums(self.id, after, PAGE).await?;
+            self.index.after = page.last().map(|(seq, _)| *seq);
+            self.index.page = page.into_iter();
+            self.index.next = self.index.page.next();
+        }
+        match self.index.next {
+            Some((seq, sum)) if seq == entry.seq => {
+                self.index.next = None;
+                if sum != search::checksum(&terms) {
+                    report.find(seq, "the search index does not hold what the entry says");
+                }
+            }
+            Some((seq, _)) if seq < entry.seq => {
+                self.index.next = None;
+                report.find(seq, "the search index holds an entry that has no words");
+            }
+            Some(_) | None => report.find(entry.seq, "the search index does not hold it"),
+        }
+        Ok(())
+    }
+
+    async fn check_attachments(
+        &mut self,
+        entry: &Entry,
+        report: &mut Report,
+    ) -> Result<(), StoreError> {
+        for digest in entry.attachments() {
+            if !self.attachments.insert(digest) {
+                continue;
+            }
+            match blob_digest(self.storage, digest).await? {
+                None => report.find(entry.seq, format!("its attachment {digest} is missing")),
+                Some(found) if found != digest => {
+                    report
+                        .find(entry.seq, format!("its attachment {digest} is not what was stored"));
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    async fn finish(
+        self,
+        sums: &crate::history::batch::Sums,
+        report: &mut Report,
+    ) -> Result<(), StoreError> {
+        if let Some(row) = &self.rows.next {
+            report.find(row.seq, "an outline row has no entry");
+        }
+        let Some(replay) = self.replay else { return Ok(()) };
+        let history = replay.into_history();
+        if history.sums() != *sums {
+            report.find(Seq::ZERO, "the sums are not what the history gives");
+        }
+        if history.agent_sums() != self.storage.agents(self.id).await? {
+            report.find(Seq::ZERO, "the sums of the agents are not what the history gives");
+        }
+        Ok(())
+    }
+}
+
+/// The digest of what is stored as an attachment, if it is.
+async fn blob_digest(storage: &dyn Storage, digest: Digest) -> Result<Option<Digest>, StoreError> {
+    let Some(size) = storage.blob_size(digest).await? else { return Ok(None) };
+    let mut hasher = blake3::Hasher::new();
+    let mut offset = 0;
+    while offset < size {
+        let piece = storage.blob(digest, offset, PIECE_CAP_BYTES).await?;
+        if piece.is_empty() {
+            break;
+        }
+        hasher.update(&piece);
+        offset += u64::try_from(piece.len()).unwrap_or(u64::MAX);
+    }
+    Ok(Some(Digest(*hasher.finalize().as_bytes())))
+}

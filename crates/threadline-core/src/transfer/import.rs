@@ -1,0 +1,476 @@
+//! Reading an export.
+
+use std::collections::BTreeSet;
+use std::io::{self, BufRead};
+
+use super::line::{LINE_CAP_BYTES, Line, NotALine, Part, read_line};
+use crate::history::batch::{Batch, Placed};
+use crate::history::entry::Entry;
+use crate::history::fact::{Digest, Fact};
+use crate::history::record::Record;
+use crate::history::rule::BrokenRule;
+use crate::history::snapshot::SNAPSHOT_EVERY;
+use crate::history::{Counts, History};
+use crate::id::{ConversationId, Seq};
+use crate::inbox::Item;
+use crate::outline::OutlineRow;
+use crate::store::replay::Replay;
+use crate::store::{
+    OpenError, Origin, PIECE_CAP_BYTES, Page, StageId, Storage, StoreError, Upload, history_at,
+};
+use crate::tokens::TokenCounter;
+
+/// How many entries are staged at a time.
+const BATCH_ENTRIES: usize = 512;
+/// How many bytes are staged at a time.
+const BATCH_BYTES: usize = 2 * 1024 * 1024;
+/// How many records are read at a time.
+const PAGE: usize = 512;
+/// The most inbox items that an export may bring.
+const WAITING_CAP: usize = 10_000;
+
+/// How to import.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Import {
+    /// Under a new id, as a conversation of its own.
+    pub as_new: Option<ConversationId>,
+    /// Keep what is sound of a broken export.
+    pub salvage: bool,
+}
+
+/// What was imported.
+#[derive(Debug)]
+pub struct Imported {
+    /// The conversation.
+    pub id: ConversationId,
+    /// Its entries now.
+    pub entries: u64,
+    /// How many of them are new here.
+    pub new: u64,
+    /// How many attachments were new here or already there.
+    pub attachments: u64,
+    /// How many inbox items came along.
+    pub waiting: u64,
+    /// Whether it goes on exactly here, rather than as a copy.
+    pub moved: bool,
+    /// Why it ends before the export does, where that was salvaged.
+    pub salvaged: Option<ImportError>,
+}
+
+/// Why an export could not be imported. Nothing of it remains.
+#[derive(Debug, thiserror::Error)]
+#[error("line {line}")]
+pub struct ImportError {
+    /// The line of the export.
+    pub line: u64,
+    /// What is wrong.
+    #[source]
+    pub wrong: Wrong,
+}
+
+/// What is wrong with an export.
+#[derive(Debug, thiserror::Error)]
+pub enum Wrong {
+    /// It could not be read.
+    #[error("could not read the export")]
+    Read(#[source] io::Error),
+    /// A line is not one of ours.
+    #[error(transparent)]
+    NotALine(#[from] NotALine),
+    /// A line is too long.
+    #[error("the line is longer than {LINE_CAP_BYTES} bytes")]
+    TooLong,
+    /// It does not begin as an export.
+    #[error("the file does not begin with the header of an export")]
+    NoHeader,
+    /// It breaks off.
+    #[error("the export breaks off here; it has no end")]
+    BreaksOff,
+    /// Something follows its end.
+    #[error("something follows the end of the export")]
+    AfterEnd,
+    /// Its end does not fit its entries.
+    #[error("the end does not fit the last entry")]
+    WrongEnd,
+    /// It has no entries.
+    #[error("the export has no entries")]
+    Empty,
+    /// A record is not what was written.
+    #[error("entry {0} is not what was written: the chain breaks here")]
+    BrokenChain(Seq),
+    /// Entries are out of order.
+    #[error("expected entry {expected}, found entry {found}")]
+    OutOfOrder {
+        /// The entry that should be here.
+        expected: Seq,
+        /// The entry that is here.
+        found: Seq,
+    },
+    /// A record cannot be read.
+    #[error("the entry cannot be read")]
+    Unreadable(#[source] crate::history::record::UnreadableRecord),
+    /// An entry cannot stand where it stands.
+    #[error("the entry breaks a rule")]
+    Rule(#[from] BrokenRule),
+    /// An attachment is not what its digest says.
+    #[error("the attachment {0} is not what its digest says, or its parts are out of order")]
+    Attachment(Digest),
+    /// An entry names an attachment that did not come before it.
+    #[error("entry {0} names the attachment {1}, which did not come before it")]
+    NoAttachment(Seq, Digest),
+    /// The conversation here went another way.
+    #[error(
+        "conversation {id} is already here and differs from entry {seq} on; import it as a conversation of its own with --as-new"
+    )]
+    Diverged {
+        /// The conversation.
+        id: ConversationId,
+        /// The first entry that differs.
+        seq: Seq,
+    },
+    /// More inbox items than can be.
+    #[error("more than {WAITING_CAP} inbox items")]
+    TooManyWaiting,
+    /// The store could not take it.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// What is here already could not be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+}
+
+/// Takes in an export. `progress` is told how many entries have been read.
+///
+/// The same prefix here is extended; a conversation that went another way is refused. On an error
+/// nothing of it remains, unless what is sound is to be salvaged.
+pub async fn import(
+    storage: &dyn Storage,
+    from: &mut (dyn BufRead + Send),
+    options: Import,
+    counter: &dyn TokenCounter,
+    progress: &mut (dyn FnMut(u64) + Send),
+) -> Result<Imported, ImportError> {
+    let mut lines = Lines { from, number: 0, bytes: Vec::new() };
+    let begun = begin(storage, &mut lines, options, counter).await;
+    let mut importer = begun.map_err(|wrong| ImportError { line: lines.number, wrong })?;
+    let read = importer.read(&mut lines, progress).await;
+    let broken = read.err().map(|wrong| ImportError { line: lines.number, wrong });
+    let keeps = options.salvage
+        && !matches!(&broken, Some(ImportError { wrong: Wrong::Diverged { .. }, .. }));
+    match broken {
+        Some(error) if !keeps => {
+            importer.forget().await;
+            Err(error)
+        }
+        broken => {
+            let last = lines.number;
+            importer.finish(broken).await.map_err(|wrong| ImportError { line: last, wrong })
+        }
+    }
+}
+
+async fn begin<'a>(
+    storage: &'a dyn Storage,
+    lines: &mut Lines<'_>,
+    options: Import,
+    counter: &'a dyn TokenCounter,
+) -> Result<Importer<'a>, Wrong> {
+    let header = match lines.next() {
+        Ok(line) => line,
+        Err(Wrong::NotALine(NotALine::Form(_) | NotALine::Kind) | Wrong::BreaksOff) => {
+            return Err(Wrong::NoHeader);
+        }
+        Err(other) => return Err(other),
+    };
+    let Some(Line::Header(id)) = header else { return Err(Wrong::NoHeader) };
+    let id = options.as_new.unwrap_or(id);
+    let (here, history) = match storage.conversation(id).await {
+        Ok(here) => (here.head, history_at(storage, id, here.head, counter).await?),
+        Err(StoreError::NotFound(_)) => (Seq::ZERO, History::new()),
+        Err(error) => return Err(error.into()),
+    };
+    let stage = storage.begin_intake(id, here).await?;
+    Ok(Importer {
+        storage,
+        id,
+        here,
+        stage,
+        counter,
+        previous: crate::history::record::GENESIS,
+        last: Seq::ZERO,
+        replay: Replay::new(history, counter),
+        pending: Pending::default(),
+        attachment: None,
+        attachments: BTreeSet::new(),
+        waiting: Vec::new(),
+        moved: false,
+        as_new: options.as_new.is_some(),
+        own: Vec::new().into_iter(),
+    })
+}
+
+/// The lines of an export, counted.
+struct Lines<'a> {
+    from: &'a mut (dyn BufRead + Send),
+    number: u64,
+    bytes: Vec<u8>,
+}
+
+impl Lines<'_> {
+    fn next(&mut self) -> Result<Option<Line>, Wrong> {
+        let (some, whole) = read_line(self.from, &mut self.bytes).map_err(Wrong::Read)?;
+        if !some {
+            return Ok(None);
+        }
+        self.number += 1;
+        if self.bytes.len() > LINE_CAP_BYTES {
+            return Err(Wrong::TooLong);
+        }
+        if !whole {
+            return Err(Wrong::BreaksOff);
+        }
+        Line::parse(&self.bytes).map(Some).map_err(Wrong::NotALine)
+    }
+}
+
+/// Entries that were read and not yet staged.
+#[derive(Default)]
+struct Pending {
+    placed: Vec<Placed>,
+    rows: Vec<OutlineRow>,
+    bytes: usize,
+    base: Option<(Seq, Digest)>,
+}
+
+struct Importer<'a> {
+    storage: &'a dyn Storage,
+    id: ConversationId,
+    /// The last entry that is here already.
+    here: Seq,
+    stage: StageId,
+    counter: &'a dyn TokenCounter,
+    previous: Digest,
+    last: Seq,
+    replay: Replay<'a>,
+    pending: Pending,
+    attachment: Option<PartialAttachment>,
+    attachments: BTreeSet<Digest>,
+    waiting: Vec<Item>,
+    moved: bool,
+    as_new: bool,
+    /// The hashes of entries that are here already, read ahead.
+    own: std::vec::IntoIter<Record>,
+}
+
+/// An attachment whose parts are still coming.
+struct PartialAttachment {
+    digest: Digest,
+    size: u64,
+    received: u64,
+    upload: Upload,
+}
+
+impl Importer<'_> {
+    async fn read(
+        &mut self,
+        lines: &mut Lines<'_>,
+        progress: &mut (dyn FnMut(u64) + Send),
+    ) -> Result<(), Wrong> {
+        loop {
+            match lines.next()?.ok_or(Wrong::BreaksOff)? {
+                Line::Header(_) => return Err(NotALine::Kind.into()),
+                Line::Entry(record) => {
+                    self.entry(record).await?;
+                    if self.last.0.is_multiple_of(1024) {
+                        progress(self.last.0);
+                    }
+                }
+                Line::Attachment(part) => self.part(part).await?,
+                Line::Waiting(_) if self.waiting.len() >= WAITING_CAP => {
+                    return Err(Wrong::TooManyWaiting);
+                }
+                Line::Waiting(item) => self.waiting.push(item),
+                Line::End(seq, hash) => {
+                    if (seq, hash) != (self.last, self.previous) {
+                        return Err(Wrong::WrongEnd);
+                    }
+                    progress(self.last.0);
+                    return match lines.next() {
+                        Ok(None) => Ok(()),
+                        Ok(Some(_)) | Err(_) => Err(Wrong::AfterEnd),
+                    };
+                }
+            }
+        }
+    }
+
+    async fn entry(&mut self, record: Record) -> Result<(), Wrong> {
+        let expected = self.last.next();
+        let entry = record.open().map_err(Wrong::Unreadable)?;
+        if entry.seq != expected {
+            return Err(Wrong::OutOfOrder { expected, found: entry.seq });
+        }
+        if !record.follows(self.previous) {
+            return Err(Wrong::BrokenChain(expected));
+        }
+        if entry.seq <= self.here {
+            self.compare(&record, entry.seq).await?;
+        } else {
+            for digest in entry.attachments() {
+                let known = self.attachments.contains(&digest)
+                    || self.storage.blob_size(digest).await?.is_some();
+                if !known {
+                    return Err(Wrong::NoAttachment(entry.seq, digest));
+                }
+            }
+            let past = self.past(&entry).await?;
+            let row = self.replay.take(&entry, record.hash, past.as_ref())?;
+            self.pending.base.get_or_insert((self.last, self.previous));
+            self.pending.bytes += record.size();
+            self.pending.rows.extend(row);
+            self.pending.placed.push(Placed { entry: entry.clone(), record: record.clone() });
+        }
+        self.moved = matches!(entry.fact, Fact::Moved(_));
+        self.previous = record.hash;
+        self.last = entry.seq;
+        if self.pending.placed.len() >= BATCH_ENTRIES || self.pending.bytes >= BATCH_BYTES {
+            self.stage().await?;
+        }
+        Ok(())
+    }
+
+    /// Whether an entry is the one that is here already.
+    async fn compare(&mut self, record: &Record, seq: Seq) -> Result<(), Wrong> {
+        let own = match self.own.next() {
+            Some(own) => Some(own),
+            None => {
+                self.own = self.storage.read(self.id, &Page::forward(seq, PAGE)).await?.into_iter();
+                self.own.next()
+            }
+        };
+        match own {
+            Some(own) if own.hash == record.hash => Ok(()),
+            Some(_) | None => Err(Wrong::Diverged { id: self.id, seq }),
+        }
+    }
+
+    /// The state a rewind leads to.
+    async fn past(&mut self, entry: &Entry) -> Result<Option<History>, Wrong> {
+        let Fact::Rewound(rewound) = &entry.fact else { return Ok(None) };
+        if rewound.to < self.here {
+            return Ok(Some(history_at(self.storage, self.id, rewound.to, self.counter).await?));
+        }
+        self.stage().await?;
+        let Some(mut past) = self.replay.nearest(rewound.to).cloned() else { return Ok(None) };
+        while past.head() < rewound.to {
+            let missing = usize::try_from(rewound.to.0 - past.head().0).unwrap_or(PAGE).min(PAGE);
+            let records = self.storage.staged(self.stage, past.head().next(), missing).await?;
+            if records.is_empty() {
+                return Ok(None);
+            }
+            for record in records {
+                let entry = record.open().map_err(Wrong::Unreadable)?;
+                past.apply(&entry, record.hash, Counts::of(&entry.fact, self.counter))?;
+            }
+        }
+        Ok(Some(past))
+    }
+
+    async fn stage(&mut self) -> Result<(), Wrong> {
+        let pending = std::mem::take(&mut self.pending);
+        let Some((base, base_hash)) = pending.base else { return Ok(()) };
+        let history = self.replay.history();
+        let batch = Batch {
+            base,
+            base_hash,
+            entries: pending.placed,
+            rows: pending.rows,
+            sums: history.sums(),
+            agents: history.agent_sums(),
+            taken: Vec::new(),
+        };
+        let due = base.0 / SNAPSHOT_EVERY != batch.head().0 / SNAPSHOT_EVERY;
+        let snapshot = due.then(|| history.to_snapshot());
+        self.storage.stage(self.stage, &batch, snapshot.as_ref()).await?;
+        Ok(())
+    }
+
+    async fn part(&mut self, part: Part) -> Result<(), Wrong> {
+        let wrong = Wrong::Attachment(part.digest);
+        let current = match self.attachment.take() {
+            Some(current) => current,
+            None => PartialAttachment {
+                digest: part.digest,
+                size: part.size,
+                received: 0,
+                upload: self.storage.begin_upload().await?,
+            },
+        };
+        let length = u64::try_from(part.bytes.len()).unwrap_or(u64::MAX);
+        let fits = current.digest == part.digest
+            && current.size == part.size
+            && current.received == part.offset
+            && current.received.saturating_add(length) <= current.size
+            && (length > 0 || current.size == 0);
+        if !fits {
+            self.storage.abandon_upload(current.upload).await?;
+            return Err(wrong);
+        }
+        for piece in part.bytes.chunks(PIECE_CAP_BYTES) {
+            self.storage.upload(current.upload, piece.to_vec()).await?;
+        }
+        let received = current.received + length;
+        if received < current.size {
+            self.attachment = Some(PartialAttachment { received, ..current });
+            return Ok(());
+        }
+        let digest = self.storage.finish_upload(current.upload).await?;
+        self.attachments.insert(digest);
+        if digest == part.digest { Ok(()) } else { Err(wrong) }
+    }
+
+    async fn forget(mut self) {
+        if let Some(partial) = self.attachment.take() {
+            drop(self.storage.abandon_upload(partial.upload).await);
+        }
+        // What cannot be discarded now is swept when the store is opened next.
+        drop(self.storage.discard(self.stage).await);
+    }
+
+    async fn finish(mut self, broken: Option<ImportError>) -> Result<Imported, Wrong> {
+        let outcome = self.adopt(broken.is_some()).await;
+        if outcome.is_err() {
+            self.forget().await;
+            return Err(outcome.err().unwrap_or(Wrong::Empty));
+        }
+        if let Some(partial) = self.attachment.take() {
+            drop(self.storage.abandon_upload(partial.upload).await);
+        }
+        Ok(Imported {
+            id: self.id,
+            entries: self.last.0.max(self.here.0),
+            new: self.last.0.saturating_sub(self.here.0),
+            attachments: u64::try_from(self.attachments.len()).unwrap_or(u64::MAX),
+            waiting: u64::try_from(self.waiting.len()).unwrap_or(u64::MAX),
+            moved: self.moved && !self.as_new && broken.is_none(),
+            salvaged: broken,
+        })
+    }
+
+    async fn adopt(&mut self, broken: bool) -> Result<(), Wrong> {
+        if self.last == Seq::ZERO {
+            return Err(Wrong::Empty);
+        }
+        self.stage().await?;
+        if self.last <= self.here {
+            // All of it is here already.
+            self.storage.discard(self.stage).await?;
+            return Ok(());
+        }
+        let exact = self.moved && !self.as_new && !broken;
+        let origin = if exact { Origin::Own } else { Origin::Copy };
+        let waiting: &[Item] = if exact { &self.waiting } else { &[] };
+        self.storage.adopt(self.stage, origin, waiting).await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,12 @@
+//! The core's integration tests, in one binary.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test stops where something is wrong, in its helpers too"
+)]
+
+mod golden;
+mod records;
+mod tokens;
