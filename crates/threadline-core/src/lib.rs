@@ -10,14 +10,21 @@
 //! - [`outline`], [`tokens`], [`search`]: what is derived from entries one by one.
 //! - [`inbox`], [`store`]: what waits for a conversation, and where histories live.
 //! - [`transfer`]: how a conversation is carried to another store.
+//! - [`context`]: what one invocation sees.
+//! - [`provider`], [`tool`], [`widget`]: the seams to models, tools and screens.
+//! - [`sanitise`]: what may be printed.
 
 pub mod clock;
+pub mod context;
 pub mod history;
 pub mod id;
 pub mod inbox;
 pub mod outline;
+pub mod provider;
 pub mod sanitise;
 pub mod search;
 pub mod store;
 pub mod tokens;
+pub mod tool;
 pub mod transfer;
+pub mod widget;

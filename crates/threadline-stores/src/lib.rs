@@ -1,1 +1,3 @@
 //! Where histories live.
+
+pub mod sqlite;

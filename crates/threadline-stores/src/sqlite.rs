@@ -1,0 +1,432 @@
+//! The SQLite store: histories in one file, durable when an append returns.
+//!
+//! One thread writes, with group commit ([`writer`]); a few connections read. Several processes
+//! may open the same file: appends are fenced by leases, and a dead owner is known by its run
+//! file ([`run_file`]). Entries live in logs that forks share ([`segments`]).
+
+mod append;
+mod blobs;
+mod connection;
+mod conversation;
+mod error;
+mod inbox;
+mod index;
+mod intake;
+mod lease;
+mod list;
+mod migrate;
+mod number;
+mod outline;
+mod read;
+mod run_file;
+mod search;
+mod segments;
+mod snapshot;
+mod sweep;
+mod writer;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use rusqlite::Connection as Sqlite;
+use threadline_core::clock::Clock;
+use threadline_core::history::batch::{AgentSums, Batch};
+use threadline_core::history::record::Record;
+use threadline_core::history::snapshot::Snapshot;
+use threadline_core::id::{AgentId, ConversationId, IdSource, Seq, TenantId};
+use threadline_core::inbox::{Item, ItemNumber};
+use threadline_core::outline::OutlineRow;
+use threadline_core::store::{
+    Conversation, Lease, Listing, Page, Queued, StageId, Store, StoreError, Upload,
+};
+use tokio::sync::Semaphore;
+
+use append::Ready;
+use blobs::Uploading;
+use connection::{Place, READERS, Readers};
+use conversation::Open;
+use error::{Failure, store_error};
+use index::Checksums;
+use intake::Stage;
+use lease::Taker;
+use run_file::{Living, RunFile, RunFolder, run_name};
+use writer::{IdleWork, Poison, Writer, stopped};
+
+/// How many slices of leftovers are removed before a store is open; the rest follow when idle.
+const SWEEPS_AT_OPEN: usize = 8;
+
+/// How a SQLite store is opened.
+pub struct SqliteOptions {
+    /// The file. It is made if it is not there, with the folder it is in.
+    pub path: PathBuf,
+    /// Whose conversations these are.
+    pub tenant: TenantId,
+    /// What others are told of who holds a lease.
+    pub owner: String,
+    /// Where time comes from.
+    pub clock: Arc<dyn Clock>,
+    /// Where randomness comes from.
+    pub ids: Arc<dyn IdSource>,
+    /// The virtual file system, if not the system's own. On another one there are no run files:
+    /// leases end by time alone, and only one process may open the file.
+    pub vfs: Option<String>,
+    /// How an append is made to last.
+    pub durability: Durability,
+}
+
+/// How an append is made to last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// It is on the disk before it is answered.
+    #[default]
+    Full,
+    /// It may be lost when the power fails. It is here only for the control run of the
+    /// power-loss test, which must see that this loses data.
+    Normal,
+}
+
+/// Histories in a SQLite file.
+pub struct SqliteStore {
+    // Dropped in this order: first nothing is written any more, then the owner is gone.
+    writer: Writer,
+    reading: Arc<Reading>,
+    _run_file: Option<RunFile>,
+    run_name: String,
+    run_folder: Option<RunFolder>,
+    tenant: i64,
+    owner: String,
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn IdSource>,
+    poison: Poison,
+    uploads: Mutex<HashMap<Upload, Uploading>>,
+    stages: Mutex<HashMap<StageId, Stage>>,
+}
+
+/// What reading needs.
+struct Reading {
+    readers: Readers,
+    turns: Semaphore,
+    checksums: Mutex<Option<Checksums>>,
+}
+
+impl SqliteStore {
+    /// Opens a store, and makes it if it is not there.
+    pub fn open(options: SqliteOptions) -> Result<Self, StoreError> {
+        let SqliteOptions { path, tenant, owner, clock, ids, vfs, durability } = options;
+        let run_folder = vfs.is_none().then(|| RunFolder::of(&path));
+        let place = Place { path, vfs, durability };
+        place.check()?;
+        let opening = run_folder.as_ref().map(RunFolder::lock).transpose()?;
+        let connection = place.open_writer()?;
+        let run_name = run_name(ids.as_ref());
+        if let Some(folder) = &run_folder {
+            folder.remove_dead();
+        }
+        let run_file = run_folder.as_ref().map(|folder| folder.hold(&run_name)).transpose()?;
+        drop(opening);
+        let tenant = tenant_number(&connection, tenant)
+            .map_err(|error| store_error("open the store", error))?;
+        let idle = idle_work(run_name.clone(), run_folder.clone());
+        for _ in 0..SWEEPS_AT_OPEN {
+            let more = sweep_once(&connection, &run_name, run_folder.as_ref())
+                .map_err(|error| store_error("remove what was left behind", error))?;
+            if !more {
+                break;
+            }
+        }
+        tracing::info!(target: "History", path = %place.path.display(), "opened the store");
+        let poison = Poison::default();
+        let writer = Writer::start(connection, Arc::clone(&poison), idle)?;
+        let reading = Arc::new(Reading {
+            readers: Readers::new(place),
+            turns: Semaphore::new(READERS),
+            checksums: Mutex::default(),
+        });
+        Ok(Self {
+            writer,
+            reading,
+            _run_file: run_file,
+            run_name,
+            run_folder,
+            tenant,
+            owner,
+            clock,
+            ids,
+            poison,
+            uploads: Mutex::default(),
+            stages: Mutex::default(),
+        })
+    }
+
+    /// Writes in a transaction, and answers when it is durable.
+    async fn write<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        bytes: usize,
+        work: impl FnOnce(&Sqlite) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.writer.call(doing, bytes, work).await
+    }
+
+    /// Reads at one moment of the store, with everything whose write was answered.
+    async fn read_store<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        work: impl FnOnce(&Sqlite) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        if self.poison.get().is_some() {
+            return Err(stopped(&self.poison));
+        }
+        let lost = |source| StoreError::Unavailable { doing, source };
+        let _turn = self.reading.turns.acquire().await.map_err(|error| lost(Box::new(error)))?;
+        let reading = Arc::clone(&self.reading);
+        let read = tokio::task::spawn_blocking(move || reading.readers.with(work)).await;
+        match read {
+            Ok(answer) => answer.map_err(|error| error.into_store_error(doing)),
+            Err(error) => Err(lost(Box::new(error))),
+        }
+    }
+}
+
+fn tenant_number(connection: &Sqlite, tenant: TenantId) -> rusqlite::Result<i64> {
+    let id = tenant.0.as_bytes();
+    let known: Result<i64, _> =
+        connection.query_row("SELECT num FROM tenant WHERE id = ?1", [id], |row| row.get(0));
+    match known {
+        Err(rusqlite::Error::QueryReturnedNoRows) => connection.query_row(
+            "INSERT INTO tenant (id) VALUES (?1)
+             ON CONFLICT (id) DO UPDATE SET id = id RETURNING num",
+            [id],
+            |row| row.get(0),
+        ),
+        known => known,
+    }
+}
+
+fn sweep_once(
+    connection: &Sqlite,
+    run_name: &str,
+    run_folder: Option<&RunFolder>,
+) -> rusqlite::Result<bool> {
+    let transaction = connection.unchecked_transaction()?;
+    let more = sweep::sweep(connection, &mut Living::new(run_name, run_folder))?;
+    transaction.commit()?;
+    Ok(more)
+}
+
+/// What the writer does when nothing else is to be done.
+fn idle_work(run_name: String, run_folder: Option<RunFolder>) -> IdleWork {
+    Box::new(move |connection| {
+        if index::follow(connection)? {
+            return Ok(true);
+        }
+        let mut living = Living::new(&run_name, run_folder.as_ref());
+        Ok(sweep::sweep(connection, &mut living)?)
+    })
+}
+
+#[async_trait]
+impl Store for SqliteStore {
+    async fn create(
+        &self,
+        id: ConversationId,
+        base: Option<(ConversationId, Seq)>,
+        first: &Batch,
+    ) -> Result<(), StoreError> {
+        let (tenant, ready) = (self.tenant, Ready::new(first)?);
+        self.write("begin a conversation", ready.bytes, move |connection| {
+            append::create(connection, tenant, id, base, &ready)
+        })
+        .await
+    }
+
+    async fn conversation(&self, id: ConversationId) -> Result<Conversation, StoreError> {
+        let tenant = self.tenant;
+        self.read_store("read a conversation", move |connection| {
+            conversation::conversation(connection, tenant, id)
+        })
+        .await
+    }
+
+    async fn agents(&self, id: ConversationId) -> Result<Vec<AgentSums>, StoreError> {
+        let tenant = self.tenant;
+        self.read_store("read the agents of a conversation", move |connection| {
+            conversation::agents(connection, tenant, id)
+        })
+        .await
+    }
+
+    async fn list(&self, listing: &Listing) -> Result<Vec<Conversation>, StoreError> {
+        let (tenant, listing) = (self.tenant, listing.clone());
+        self.read_store("list conversations", move |connection| {
+            list::list(connection, tenant, &listing)
+        })
+        .await
+    }
+
+    async fn append(&self, lease: &Lease, batch: &Batch) -> Result<(), StoreError> {
+        let (tenant, lease, ready) = (self.tenant, lease.clone(), Ready::new(batch)?);
+        tracing::debug!(
+            target: "History",
+            conversation = %lease.conversation,
+            base = ready.base.0,
+            head = ready.head.0,
+            "appends"
+        );
+        self.write("append to a history", ready.bytes, move |connection| {
+            append::append(connection, tenant, &lease, &ready)
+        })
+        .await
+    }
+
+    async fn read(&self, id: ConversationId, page: &Page) -> Result<Vec<Record>, StoreError> {
+        let (tenant, page) = (self.tenant, *page);
+        self.read_store("read a history", move |connection| {
+            read::read(connection, tenant, id, &page)
+        })
+        .await
+    }
+
+    async fn records(&self, id: ConversationId, seqs: &[Seq]) -> Result<Vec<Record>, StoreError> {
+        let (tenant, seqs) = (self.tenant, seqs.to_vec());
+        self.read_store("read entries", move |connection| {
+            read::records(connection, tenant, id, &seqs)
+        })
+        .await
+    }
+
+    async fn outline(
+        &self,
+        id: ConversationId,
+        agent: AgentId,
+        from: Seq,
+        rows: usize,
+    ) -> Result<Vec<OutlineRow>, StoreError> {
+        let tenant = self.tenant;
+        self.read_store("read an outline", move |connection| {
+            outline::path(connection, tenant, id, agent, from, rows)
+        })
+        .await
+    }
+
+    async fn outline_ledger(
+        &self,
+        id: ConversationId,
+        after: Seq,
+        rows: usize,
+    ) -> Result<Vec<OutlineRow>, StoreError> {
+        let tenant = self.tenant;
+        self.read_store("read an outline", move |connection| {
+            outline::ledger(connection, tenant, id, after, rows)
+        })
+        .await
+    }
+
+    async fn rewinds(&self, id: ConversationId) -> Result<Vec<(Seq, Seq)>, StoreError> {
+        let tenant = self.tenant;
+        self.read_store("read the rewinds of a conversation", move |connection| {
+            let open = Open::get(connection, tenant, id)?;
+            Ok(read::rewinds(connection, open)?)
+        })
+        .await
+    }
+
+    async fn acquire(&self, id: ConversationId, ttl_ms: u64) -> Result<Lease, StoreError> {
+        let claim = self.ids.random();
+        self.lease("take a lease", ttl_ms, move |taker, connection, living| {
+            taker.acquire(connection, id, claim, living)
+        })
+        .await
+    }
+
+    async fn renew(&self, lease: &Lease, ttl_ms: u64) -> Result<Lease, StoreError> {
+        let lease = lease.clone();
+        self.lease("keep a lease", ttl_ms, move |taker, connection, _| {
+            taker.renew(connection, &lease)
+        })
+        .await
+    }
+
+    async fn release(&self, lease: &Lease) -> Result<(), StoreError> {
+        let (tenant, lease) = (self.tenant, lease.clone());
+        self.write("give a lease back", 0, move |connection| {
+            Ok(lease::release(connection, tenant, &lease)?)
+        })
+        .await
+    }
+
+    async fn claim(&self, most: usize, ttl_ms: u64) -> Result<Vec<Lease>, StoreError> {
+        let ids = Arc::clone(&self.ids);
+        self.lease("claim what is due", ttl_ms, move |taker, connection, living| {
+            taker.claim(connection, most, ids.as_ref(), living)
+        })
+        .await
+    }
+
+    async fn enqueue(&self, id: ConversationId, item: &Item) -> Result<Queued, StoreError> {
+        let (tenant, item, now) = (self.tenant, item.clone(), self.clock.now());
+        self.write("put an item into an inbox", 0, move |connection| {
+            inbox::enqueue(connection, tenant, id, &item, now)
+        })
+        .await
+    }
+
+    async fn waiting(
+        &self,
+        id: ConversationId,
+        after: ItemNumber,
+        most: usize,
+    ) -> Result<Vec<(ItemNumber, Item)>, StoreError> {
+        let tenant = self.tenant;
+        self.read_store("read an inbox", move |connection| {
+            inbox::waiting(connection, tenant, id, after, most)
+        })
+        .await
+    }
+
+    async fn snapshot(
+        &self,
+        id: ConversationId,
+        at_most: Seq,
+    ) -> Result<Option<Snapshot>, StoreError> {
+        let tenant = self.tenant;
+        self.read_store("read a snapshot", move |connection| {
+            snapshot::newest(connection, tenant, id, at_most)
+        })
+        .await
+    }
+
+    async fn keep_snapshot(
+        &self,
+        id: ConversationId,
+        snapshot: &Snapshot,
+        for_good: bool,
+    ) -> Result<(), StoreError> {
+        let (tenant, snapshot) = (self.tenant, snapshot.clone());
+        self.write("keep a snapshot", snapshot.history.len(), move |connection| {
+            snapshot::keep(connection, tenant, id, &snapshot, for_good)
+        })
+        .await
+    }
+}
+
+impl SqliteStore {
+    /// Changes leases, as this store, now.
+    async fn lease<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        ttl_ms: u64,
+        work: impl FnOnce(&Taker<'_>, &Sqlite, &mut Living<'_>) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (tenant, now) = (self.tenant, self.clock.now());
+        let (owner, run) = (self.owner.clone(), self.run_name.clone());
+        let folder = self.run_folder.clone();
+        self.write(doing, 0, move |connection| {
+            let taker = Taker { tenant, owner: &owner, run: &run, now, ttl_ms };
+            work(&taker, connection, &mut Living::new(&run, folder.as_ref()))
+        })
+        .await
+    }
+}

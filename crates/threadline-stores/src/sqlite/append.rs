@@ -1,0 +1,524 @@
+//! Appending: a batch made ready by its caller, then checked and written in one transaction.
+
+use std::sync::Arc;
+
+use rusqlite::{Connection, params};
+use threadline_core::clock::Timestamp;
+use threadline_core::history::batch::{AgentSums, BATCH_CAP_BYTES, Batch, Sums, Taken};
+use threadline_core::history::fact::{Digest, Fact};
+use threadline_core::history::record::{GENESIS, Record};
+use threadline_core::id::{AgentId, ConversationId, Seq};
+use threadline_core::inbox::input_digest;
+use threadline_core::outline::OutlineRow;
+use threadline_core::store::{Lease, StoreError};
+
+use super::blobs;
+use super::conversation::{
+    Known, OWN, Open, keep_agents, labels_of, labels_text, message_number, origin_number,
+    state_number,
+};
+use super::error::Failure;
+use super::inbox;
+use super::number::{SEQ_MAX, entry_id, int, seq_int};
+use super::segments::{add_segment, hash_at, new_log, share_segments};
+
+/// What a batch writes, without what it does not: sent to the writer whole.
+pub(super) struct Ready {
+    pub(super) base: Seq,
+    pub(super) base_hash: Digest,
+    pub(super) head: Seq,
+    pub(super) head_hash: Digest,
+    pub(super) first_at: Timestamp,
+    pub(super) at: Timestamp,
+    pub(super) sums: Sums,
+    /// Whether its last entry says that the conversation was moved away.
+    pub(super) moved: bool,
+    pub(super) bytes: usize,
+    /// The conversation its last `Forked` entry names, if it has one, and when that was placed.
+    pub(super) forked: Option<(ConversationId, Seq, Timestamp)>,
+    entries: Vec<(Seq, AgentId, Record)>,
+    rows: Vec<OutlineRow>,
+    agents: Vec<AgentSums>,
+    taken: Vec<Taken>,
+    rewinds: Vec<(Seq, Seq)>,
+    keys: Vec<Key>,
+    attachments: Vec<Digest>,
+}
+
+/// The key an input came with.
+pub(super) struct Key {
+    pub(super) key: Arc<str>,
+    pub(super) digest: Digest,
+    pub(super) seq: Seq,
+}
+
+impl Ready {
+    /// Makes a batch ready to be written.
+    pub(super) fn new(batch: &Batch) -> Result<Self, StoreError> {
+        let (Some(first), Some(last)) = (batch.entries.first(), batch.entries.last()) else {
+            return Err(StoreError::Invalid("a batch has at least one entry".to_owned()));
+        };
+        let mut ready = Self {
+            base: batch.base,
+            base_hash: batch.base_hash,
+            head: batch.head(),
+            head_hash: batch.head_hash(),
+            first_at: first.entry.at,
+            at: batch.at(),
+            sums: batch.sums.clone(),
+            moved: matches!(last.entry.fact, Fact::Moved(_)),
+            bytes: 0,
+            forked: None,
+            entries: Vec::with_capacity(batch.entries.len()),
+            rows: batch.rows.clone(),
+            agents: batch.agents.clone(),
+            taken: batch.taken.clone(),
+            rewinds: Vec::new(),
+            keys: Vec::new(),
+            attachments: Vec::new(),
+        };
+        for placed in &batch.entries {
+            let (entry, record) = (&placed.entry, &placed.record);
+            let expected = ready.entries.last().map_or(batch.base, |(seq, _, _)| *seq).next();
+            if entry.seq != expected || entry.seq.0 > SEQ_MAX {
+                return Err(StoreError::Invalid(format!(
+                    "entry {} of a batch cannot follow at {expected}",
+                    entry.seq
+                )));
+            }
+            ready.bytes += record.size();
+            ready.attachments.extend(entry.attachments());
+            match &entry.fact {
+                Fact::Rewound(rewound) => ready.rewinds.push((entry.seq, rewound.to)),
+                Fact::Forked(forked) => ready.forked = Some((forked.from, forked.seq, entry.at)),
+                Fact::Input(input) => ready.keys.extend(input.client_key.as_ref().map(|key| Key {
+                    key: Arc::clone(key),
+                    digest: input_digest(input),
+                    seq: entry.seq,
+                })),
+                _ => {}
+            }
+            ready.entries.push((entry.seq, entry.agent, record.clone()));
+        }
+        if ready.bytes > BATCH_CAP_BYTES {
+            return Err(StoreError::TooLarge { what: "the batch", cap: BATCH_CAP_BYTES });
+        }
+        Ok(ready)
+    }
+
+    /// Without the inbox items it takes: those are of the store it was written in.
+    pub(super) fn forget_taken(&mut self) {
+        self.taken.clear();
+    }
+
+    /// What brings a conversation's row up to it, once its entries are written.
+    pub(super) fn without_entries(self) -> Self {
+        Self {
+            moved: false,
+            entries: Vec::new(),
+            rows: Vec::new(),
+            agents: Vec::new(),
+            keys: Vec::new(),
+            ..self
+        }
+    }
+
+    /// Whether a conversation holds all of this batch already.
+    pub(super) fn is_stored(&self, connection: &Connection, open: Open) -> rusqlite::Result<bool> {
+        Ok(hash_at(connection, open, self.head)? == Some(self.head_hash))
+    }
+
+    /// Writes everything but the conversation's own row.
+    pub(super) fn write(
+        &self,
+        connection: &Connection,
+        log: i64,
+        conversation: i64,
+    ) -> Result<(), Failure> {
+        blobs::require(connection, &self.attachments)?;
+        self.write_entries(connection, log)?;
+        self.write_rows(connection, log)?;
+        keep_agents(connection, conversation, &self.agents)?;
+        inbox::take(connection, conversation, &self.taken)?;
+        inbox::keep_keys(connection, conversation, &self.keys)?;
+        Ok(())
+    }
+
+    fn write_entries(&self, connection: &Connection, log: i64) -> rusqlite::Result<()> {
+        let mut insert = connection.prepare_cached(
+            "INSERT INTO entry (id, agent, envelope, body, salt, hash)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        )?;
+        for (seq, agent, record) in &self.entries {
+            insert.execute(params![
+                entry_id(log, *seq),
+                agent.0,
+                record.envelope,
+                record.body,
+                record.salt,
+                record.hash.0,
+            ])?;
+        }
+        if !self.rewinds.is_empty() {
+            let mut insert =
+                connection.prepare_cached("INSERT INTO rewind (id, to_seq) VALUES (?1, ?2)")?;
+            for (seq, to) in &self.rewinds {
+                insert.execute(params![entry_id(log, *seq), seq_int(*to)])?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_rows(&self, connection: &Connection, log: i64) -> rusqlite::Result<()> {
+        if self.rows.is_empty() {
+            return Ok(());
+        }
+        let mut insert = connection.prepare_cached(
+            "INSERT INTO outline
+               (id, agent, kind, live, recent, gist_tokens, screen_tokens, recent_sum, live_sum,
+                previous, turn, gist)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+        )?;
+        for row in &self.rows {
+            insert.execute(params![
+                entry_id(log, row.seq),
+                row.agent.0,
+                row.kind.number(),
+                row.tokens.live,
+                row.tokens.recent,
+                row.tokens.gist,
+                row.screen_tokens,
+                int(row.recent_sum),
+                int(row.live_sum),
+                row.previous.map(seq_int),
+                seq_int(row.turn),
+                row.gist,
+            ])?;
+        }
+        Ok(())
+    }
+
+    /// Whether the inbox may have other items waiting after this batch.
+    fn changes_inbox(&self) -> bool {
+        !self.taken.is_empty() || !self.keys.is_empty()
+    }
+}
+
+/// Appends a batch to the conversation of a lease.
+pub(super) fn append(
+    connection: &Connection,
+    tenant: i64,
+    lease: &Lease,
+    ready: &Ready,
+) -> Result<(), Failure> {
+    let id = lease.conversation;
+    let known = Known::get(connection, tenant, id)?;
+    let follows = known.head == ready.base && known.head_hash == ready.base_hash;
+    if !follows || known.moved || !known.is_held_by(lease) {
+        return settle(connection, &known, lease, ready);
+    }
+    ready.write(connection, known.tail_log, known.num)?;
+    mark_unindexed(connection, known.tail_log)?;
+    update(connection, tenant, id, &known, ready)
+}
+
+/// Why a batch cannot be appended, unless it is there already.
+fn settle(
+    connection: &Connection,
+    known: &Known,
+    lease: &Lease,
+    ready: &Ready,
+) -> Result<(), Failure> {
+    let id = lease.conversation;
+    let open = Open { num: known.num, head: known.head };
+    if ready.is_stored(connection, open)? {
+        Ok(())
+    } else if known.moved {
+        Err(StoreError::MovedAway(id).into())
+    } else if known.is_held_by(lease) {
+        Err(StoreError::Conflict { id, expected: ready.base, head: known.head }.into())
+    } else {
+        Err(StoreError::Fenced(id).into())
+    }
+}
+
+/// Remembers that a log has entries that the search index does not.
+pub(super) fn mark_unindexed(connection: &Connection, log: i64) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("INSERT OR IGNORE INTO unindexed (log) VALUES (?1)")?
+        .execute([log])
+        .map(drop)
+}
+
+/// Brings a conversation's row up to a batch. What seldom changes is written only when it does,
+/// because indexes hang on it.
+fn update(
+    connection: &Connection,
+    tenant: i64,
+    id: ConversationId,
+    known: &Known,
+    ready: &Ready,
+) -> Result<(), Failure> {
+    let sums = &ready.sums;
+    let labels = labels_text(&sums.labels)?;
+    let wake_at = sums.wake_at.map(Timestamp::micros);
+    let due_at = if ready.moved {
+        None
+    } else if ready.changes_inbox() || wake_at != known.wake_at {
+        inbox::due_at(connection, known.num, wake_at)?
+    } else {
+        known.due_at
+    };
+    let state = state_number(sums.state);
+    let same = known.origin == OWN
+        && !ready.moved
+        && known.wake_at == wake_at
+        && known.due_at == due_at
+        && known.archived == sums.archived
+        && known.state == state
+        && known.labels == labels
+        && known.title == sums.title;
+    if !same {
+        connection
+            .prepare_cached(
+                "UPDATE conversation SET origin = ?2, wake_at = ?3, due_at = ?4, archived = ?5,
+                   state = ?6, labels = ?7, title = ?8
+                 WHERE num = ?1",
+            )?
+            .execute(params![
+                known.num,
+                OWN,
+                wake_at,
+                due_at,
+                sums.archived,
+                state,
+                labels,
+                sums.title
+            ])?;
+    }
+    if ready.moved {
+        connection
+            .prepare_cached(
+                "UPDATE conversation SET moved = 1, claim = NULL, lease_until = NULL WHERE num = ?1",
+            )?
+            .execute([known.num])?;
+    }
+    update_head(connection, known.num, ready)?;
+    let old = labels_of(known.labels.as_deref())?;
+    let place = Labelled { tenant, num: known.num, id, created_at: known.created_at };
+    place.relabel(connection, &old, &sums.labels, ready.at)?;
+    Ok(())
+}
+
+fn update_head(connection: &Connection, num: i64, ready: &Ready) -> rusqlite::Result<()> {
+    let sums = &ready.sums;
+    let last = sums.last_message.as_ref();
+    connection
+        .prepare_cached(
+            "UPDATE conversation SET head_seq = ?2, head_hash = ?3, active_at = ?4, messages = ?5,
+               cost = ?6, last_kind = ?7, last_at = ?8, last_text = ?9
+             WHERE num = ?1",
+        )?
+        .execute(params![
+            num,
+            seq_int(ready.head),
+            ready.head_hash.0,
+            ready.at.micros(),
+            int(sums.messages),
+            int(sums.cost.0),
+            last.map(|last| message_number(last.kind)),
+            last.map(|last| last.at.micros()),
+            last.map(|last| last.text.as_str()),
+        ])
+        .map(drop)
+}
+
+/// A conversation among those with a label.
+pub(super) struct Labelled {
+    pub(super) tenant: i64,
+    pub(super) num: i64,
+    pub(super) id: ConversationId,
+    pub(super) created_at: i64,
+}
+
+impl Labelled {
+    /// Brings the rows of a conversation's labels up to date.
+    pub(super) fn relabel(
+        &self,
+        connection: &Connection,
+        old: &[String],
+        new: &[String],
+        active_at: Timestamp,
+    ) -> rusqlite::Result<()> {
+        for label in old.iter().filter(|label| !new.contains(label)) {
+            connection
+                .prepare_cached(
+                    "DELETE FROM label WHERE tenant = ?1 AND label = ?2 AND conversation = ?3",
+                )?
+                .execute(params![self.tenant, label, self.num])?;
+        }
+        for label in new {
+            connection
+                .prepare_cached(
+                    "INSERT INTO label (tenant, label, conversation, id, created_at, active_at)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+                     ON CONFLICT (tenant, label, conversation) DO UPDATE SET active_at = ?6",
+                )?
+                .execute(params![
+                    self.tenant,
+                    label,
+                    self.num,
+                    self.id.0.as_bytes(),
+                    self.created_at,
+                    active_at.micros()
+                ])?;
+        }
+        Ok(())
+    }
+}
+
+/// Begins a conversation, on its own or as a fork.
+pub(super) fn create(
+    connection: &Connection,
+    tenant: i64,
+    id: ConversationId,
+    base: Option<(ConversationId, Seq)>,
+    first: &Ready,
+) -> Result<(), Failure> {
+    if let Some(known) = Known::find(connection, tenant, id)? {
+        let open = Open { num: known.num, head: known.head };
+        let same = first.is_stored(connection, open)?;
+        return if same { Ok(()) } else { Err(StoreError::Exists(id).into()) };
+    }
+    let parent = match base {
+        Some((parent, at)) => Some(parent_at(connection, tenant, parent, at)?),
+        None => None,
+    };
+    let (at, hash) = parent.map_or((Seq::ZERO, GENESIS), |(_, at, hash)| (at, hash));
+    if (first.base, first.base_hash) != (at, hash) {
+        return Err(StoreError::Conflict { id, expected: first.base, head: at }.into());
+    }
+    let num = new_log(connection, None, at, None)?;
+    if let Some((parent, at, _)) = parent {
+        share_segments(connection, parent, num, at)?;
+    }
+    add_segment(connection, num, at.next(), num)?;
+    first.write(connection, num, num)?;
+    mark_unindexed(connection, num)?;
+    let row = NewRow {
+        num,
+        id,
+        created_at: first.first_at,
+        origin: OWN,
+        forked_from: base,
+        moved: first.moved,
+    };
+    row.insert(connection, tenant, first)
+}
+
+/// A fork's parent, the last entry it shares, and that entry's hash.
+fn parent_at(
+    connection: &Connection,
+    tenant: i64,
+    parent: ConversationId,
+    at: Seq,
+) -> Result<(i64, Seq, Digest), Failure> {
+    let open = Open::get(connection, tenant, parent)?;
+    let hash = match at {
+        Seq::ZERO => Some(GENESIS),
+        at => hash_at(connection, open, at)?,
+    };
+    match hash {
+        Some(hash) => Ok((open.num, at, hash)),
+        None => Err(StoreError::NoEntry { id: parent, seq: at, head: open.head }.into()),
+    }
+}
+
+/// The row of a new conversation.
+pub(super) struct NewRow {
+    pub(super) num: i64,
+    pub(super) id: ConversationId,
+    pub(super) created_at: Timestamp,
+    pub(super) origin: i64,
+    pub(super) forked_from: Option<(ConversationId, Seq)>,
+    pub(super) moved: bool,
+}
+
+impl NewRow {
+    /// Writes it, with the sums of the last batch of its history.
+    pub(super) fn insert(
+        &self,
+        connection: &Connection,
+        tenant: i64,
+        last: &Ready,
+    ) -> Result<(), Failure> {
+        let sums = &last.sums;
+        let wake_at = sums.wake_at.map(Timestamp::micros);
+        connection
+            .prepare_cached(
+                "INSERT INTO conversation
+                   (num, id, tenant, head_seq, head_hash, tail_log, created_at, active_at, origin,
+                    moved, wake_at, due_at, archived, state, messages, cost, forked_from,
+                    forked_seq, labels, title)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?1, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,
+                    ?16, ?17, ?18, ?19)",
+            )?
+            .execute(params![
+                self.num,
+                self.id.0.as_bytes(),
+                tenant,
+                seq_int(last.head),
+                last.head_hash.0,
+                self.created_at.micros(),
+                last.at.micros(),
+                self.origin,
+                self.moved,
+                wake_at,
+                if self.moved { None } else { wake_at },
+                sums.archived,
+                state_number(sums.state),
+                int(sums.messages),
+                int(sums.cost.0),
+                self.forked_from.as_ref().map(|(from, _)| from.0.as_bytes()),
+                self.forked_from.map(|(_, seq)| seq_int(seq)),
+                labels_text(&sums.labels)?,
+                sums.title,
+            ])?;
+        update_head(connection, self.num, last)?;
+        let created_at = self.created_at.micros();
+        let place = Labelled { tenant, num: self.num, id: self.id, created_at };
+        place.relabel(connection, &[], &sums.labels, last.at)?;
+        Ok(())
+    }
+}
+
+/// Brings a conversation's row up to the last batch of what was taken in, in its new log.
+pub(super) fn advance(
+    connection: &Connection,
+    tenant: i64,
+    id: ConversationId,
+    log: i64,
+    last: &Ready,
+) -> Result<(), Failure> {
+    let known = Known::get(connection, tenant, id)?;
+    connection
+        .prepare_cached("UPDATE conversation SET tail_log = ?2 WHERE num = ?1")?
+        .execute([known.num, log])?;
+    update(connection, tenant, id, &known, last)
+}
+
+/// Opens a conversation that was taken in again: it goes on here, without an owner.
+pub(super) fn reopen(
+    connection: &Connection,
+    num: i64,
+    origin: threadline_core::store::Origin,
+) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached(
+            "UPDATE conversation SET origin = ?2, moved = 0, epoch = epoch + 1, claim = NULL,
+               lease_until = NULL
+             WHERE num = ?1",
+        )?
+        .execute([num, origin_number(origin)])
+        .map(drop)
+}

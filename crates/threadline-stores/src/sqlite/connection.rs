@@ -1,0 +1,247 @@
+//! Connections to the file: one that writes, and a few that only read.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use rusqlite::config::DbConfig;
+use rusqlite::limits::Limit;
+use rusqlite::{Connection, OpenFlags};
+use threadline_core::store::StoreError;
+
+use super::Durability;
+use super::error::store_error;
+use super::migrate::{self, Form};
+
+/// How long a connection waits for another process before it is told that the store is busy.
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// The oldest SQLite that is good enough: before it, a reset of the write-ahead log could lose
+/// data.
+const SQLITE_AT_LEAST: i32 = 3_051_003;
+/// The most readers that are kept open.
+pub(super) const READERS: usize = 4;
+const CACHED_STATEMENTS: usize = 128;
+/// The largest value; snapshots are the largest that are written.
+const VALUE_CAP_BYTES: i32 = 256 * 1024 * 1024;
+const SQL_CAP_BYTES: i32 = 64 * 1024;
+
+/// Where the file is, and how it is opened.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    /// Its path.
+    pub(super) path: PathBuf,
+    /// The virtual file system it is on, if not the system's own.
+    pub(super) vfs: Option<String>,
+    /// How an append is made to last.
+    pub(super) durability: Durability,
+}
+
+impl Place {
+    /// Refuses a path that cannot be that of a store, before anything is made beside it.
+    pub(super) fn check(&self) -> Result<(), StoreError> {
+        if self.vfs.is_none() && self.path.is_dir() {
+            return Err(StoreError::Unavailable {
+                doing: "open the store",
+                source: format!("{} is a folder; name a file in it", self.path.display()).into(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Opens the connection that writes, and makes the file and its tables if there are none.
+    pub(super) fn open_writer(&self) -> Result<Connection, StoreError> {
+        if rusqlite::version_number() < SQLITE_AT_LEAST {
+            return Err(StoreError::Invalid(format!(
+                "SQLite {} is too old: use a build with 3.51.3 or newer",
+                rusqlite::version()
+            )));
+        }
+        if self.vfs.is_none() {
+            make_file(&self.path)?;
+        }
+        let mut connection =
+            self.open(OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
+        self.prepare_writer(&connection).map_err(|error| self.while_opening(error))?;
+        if connection.is_readonly("main").map_err(opening)? {
+            return Err(StoreError::ReadOnly(format!(
+                "{} may not be written; change its mode or copy it elsewhere",
+                self.path.display()
+            )));
+        }
+        if migrate::form(&connection)? == Form::Empty {
+            connection.pragma_update(None, "page_size", 8192).map_err(opening)?;
+        }
+        let mode: String = connection
+            .query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))
+            .map_err(|error| self.while_opening(error))?;
+        if !mode.eq_ignore_ascii_case("wal") {
+            return Err(StoreError::Invalid(format!(
+                "the store needs a write-ahead log, but SQLite says {mode:?}: \
+                 put it on a local disk"
+            )));
+        }
+        migrate::migrate(&mut connection)?;
+        Ok(connection)
+    }
+
+    /// Opens a connection that only reads. The file must be there.
+    fn open_reader(&self) -> rusqlite::Result<Connection> {
+        let connection = self.connect(OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        connection.execute_batch("PRAGMA query_only = ON")?;
+        Ok(connection)
+    }
+
+    fn open(&self, flags: OpenFlags) -> Result<Connection, StoreError> {
+        self.connect(flags).map_err(|error| self.while_opening(error))
+    }
+
+    fn connect(&self, flags: OpenFlags) -> rusqlite::Result<Connection> {
+        let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = match &self.vfs {
+            Some(vfs) => Connection::open_with_flags_and_vfs(&self.path, flags, vfs.as_str())?,
+            None => Connection::open_with_flags(&self.path, flags)?,
+        };
+        connection.busy_timeout(BUSY_TIMEOUT)?;
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+        connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, VALUE_CAP_BYTES)?;
+        connection.set_limit(Limit::SQLITE_LIMIT_SQL_LENGTH, SQL_CAP_BYTES)?;
+        connection.set_prepared_statement_cache_capacity(CACHED_STATEMENTS);
+        // No memory map: an error of the disk must come back as an error, not as a signal.
+        connection.execute_batch(
+            "PRAGMA trusted_schema = OFF;
+             PRAGMA mmap_size = 0;
+             PRAGMA cell_size_check = ON;
+             PRAGMA temp_store = MEMORY;
+             PRAGMA foreign_keys = OFF;
+             PRAGMA recursive_triggers = OFF;",
+        )?;
+        Ok(connection)
+    }
+
+    fn prepare_writer(&self, connection: &Connection) -> rusqlite::Result<()> {
+        // Only the writer checkpoints, at moments it chooses.
+        connection.execute_batch(
+            "PRAGMA fullfsync = ON;
+             PRAGMA checkpoint_fullfsync = ON;
+             PRAGMA wal_autocheckpoint = 0;
+             PRAGMA journal_size_limit = 67108864;",
+        )?;
+        let synchronous = match self.durability {
+            Durability::Full => "FULL",
+            Durability::Normal => "NORMAL",
+        };
+        connection.pragma_update(None, "synchronous", synchronous)
+    }
+
+    fn while_opening(&self, error: rusqlite::Error) -> StoreError {
+        match store_error("open the store", error) {
+            StoreError::Damaged(why) => StoreError::Damaged(format!(
+                "{} cannot be read as a store ({why}); choose another path or restore a backup",
+                self.path.display()
+            )),
+            other => other,
+        }
+    }
+}
+
+fn opening(error: rusqlite::Error) -> StoreError {
+    store_error("open the store", error)
+}
+
+/// The error of a call to the file system.
+pub(super) fn file_error(doing: &'static str, path: &Path, error: io::Error) -> StoreError {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            StoreError::ReadOnly(format!(
+                "{}: {error}; choose a path that may be written",
+                path.display()
+            ))
+        }
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::Full,
+        _ => {
+            StoreError::Unavailable { doing, source: format!("{}: {error}", path.display()).into() }
+        }
+    }
+}
+
+/// Makes the file, for its owner only, and the folder it is in.
+fn make_file(path: &Path) -> Result<(), StoreError> {
+    let failed = |error| file_error("create the store", path, error);
+    let folder = folder_of(path);
+    if !folder.exists() {
+        make_folder(folder).map_err(failed)?;
+    }
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Ok(file) => file.sync_all().and_then(|()| sync_folder(folder)).map_err(failed),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(failed(error)),
+    }
+}
+
+/// Makes a folder and those above it, for their owner only.
+pub(super) fn make_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)?;
+    sync_folder(folder_of(folder))
+}
+
+/// Makes the names in a folder last.
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    // Windows cannot open a folder as a file, and needs no such call.
+    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        Some(_) | None => Path::new("."),
+    }
+}
+
+/// Connections that only read, opened when they are first needed.
+pub(super) struct Readers {
+    place: Place,
+    idle: Mutex<Vec<Connection>>,
+}
+
+impl Readers {
+    pub(super) fn new(place: Place) -> Self {
+        Self { place, idle: Mutex::default() }
+    }
+
+    /// Reads with a connection of its own, at one moment of the store.
+    pub(super) fn with<T, E: From<rusqlite::Error>>(
+        &self,
+        read: impl FnOnce(&Connection) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let connection = match idle {
+            Some(connection) => connection,
+            None => self.place.open_reader()?,
+        };
+        connection.prepare_cached("BEGIN")?.execute([])?;
+        let answer = read(&connection);
+        // A connection that cannot end its transaction is not used again.
+        if connection.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([])).is_ok() {
+            let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+            if idle.len() < READERS {
+                idle.push(connection);
+            }
+        }
+        answer
+    }
+
+    /// A connection for one reader alone.
+    pub(super) fn open(&self) -> rusqlite::Result<Connection> {
+        self.place.open_reader()
+    }
+}

@@ -1,0 +1,268 @@
+//! Taking in what was exported elsewhere: written to a log that nobody sees, then adopted at once.
+
+use std::sync::{Arc, PoisonError};
+
+use async_trait::async_trait;
+use rusqlite::Connection;
+use threadline_core::clock::Timestamp;
+use threadline_core::history::batch::Batch;
+use threadline_core::history::fact::Digest;
+use threadline_core::history::record::GENESIS;
+use threadline_core::id::{ConversationId, Seq};
+use threadline_core::inbox::Item;
+use threadline_core::store::{Intake, Origin, StageId, StoreError};
+
+use super::SqliteStore;
+use super::append::{NewRow, Ready, advance, mark_unindexed, reopen};
+use super::conversation::{Known, origin_number};
+use super::error::Failure;
+use super::inbox;
+use super::number::{count, int};
+use super::segments::{add_segment, new_log};
+use super::sweep;
+
+/// An intake under way.
+#[derive(Clone)]
+pub(super) struct Stage {
+    id: ConversationId,
+    base: Seq,
+    base_hash: Digest,
+    /// Where the next batch must follow.
+    head: Seq,
+    head_hash: Digest,
+    created_at: Timestamp,
+    forked_from: Option<(ConversationId, Seq)>,
+    /// The sums of the last batch, without its entries.
+    last: Option<Arc<Ready>>,
+}
+
+#[async_trait]
+impl Intake for SqliteStore {
+    async fn begin_intake(&self, id: ConversationId, base: Seq) -> Result<StageId, StoreError> {
+        let (tenant, run) = (self.tenant, self.run_name.clone());
+        let (log, base_hash) = self
+            .write("begin an intake", 0, move |connection| {
+                begin(connection, tenant, id, base, &run)
+            })
+            .await?;
+        let stage = StageId(count(log));
+        let staged = Stage {
+            id,
+            base,
+            base_hash,
+            head: base,
+            head_hash: base_hash,
+            created_at: Timestamp::default(),
+            forked_from: None,
+            last: None,
+        };
+        self.keep_stage(stage, staged);
+        Ok(stage)
+    }
+
+    async fn stage(&self, stage: StageId, batch: &Batch) -> Result<(), StoreError> {
+        let mut staged = self.find_stage(stage)?;
+        let mut ready = Ready::new(batch)?;
+        ready.forget_taken();
+        if (ready.base, ready.base_hash) != (staged.head, staged.head_hash) {
+            let (id, expected, head) = (staged.id, ready.base, staged.head);
+            return Err(StoreError::Conflict { id, expected, head });
+        }
+        if staged.head == Seq::ZERO {
+            staged.created_at = ready.first_at;
+        }
+        if let Some((from, seq, at)) = ready.forked {
+            staged.forked_from = Some((from, seq));
+            staged.created_at = at;
+        }
+        (staged.head, staged.head_hash) = (ready.head, ready.head_hash);
+        let log = int(stage.0);
+        let ready = self
+            .write("take in a batch", ready.bytes, move |connection| {
+                ready.write(connection, log, log)?;
+                Ok(ready)
+            })
+            .await?;
+        staged.last = Some(Arc::new(ready.without_entries()));
+        self.keep_stage(stage, staged);
+        Ok(())
+    }
+
+    async fn adopt(
+        &self,
+        stage: StageId,
+        origin: Origin,
+        waiting: &[Item],
+    ) -> Result<(), StoreError> {
+        let adoption = Adoption {
+            tenant: self.tenant,
+            log: int(stage.0),
+            staged: self.find_stage(stage)?,
+            origin,
+            waiting: waiting.to_vec(),
+            now: self.clock.now(),
+        };
+        self.write("adopt what was taken in", 0, move |connection| adoption.adopt(connection))
+            .await?;
+        self.forget_stage(stage);
+        Ok(())
+    }
+
+    async fn discard(&self, stage: StageId) -> Result<(), StoreError> {
+        drop(self.find_stage(stage)?);
+        self.forget_stage(stage);
+        let log = int(stage.0);
+        let doing = "discard what was taken in";
+        self.write(doing, 0, move |connection| Ok(sweep::leave_log(connection, log)?)).await?;
+        while self
+            .write(doing, 0, move |connection| Ok(sweep::remove_log_slice(connection, log)?))
+            .await?
+        {}
+        Ok(())
+    }
+}
+
+impl SqliteStore {
+    fn keep_stage(&self, stage: StageId, staged: Stage) {
+        self.stages.lock().unwrap_or_else(PoisonError::into_inner).insert(stage, staged);
+    }
+
+    fn find_stage(&self, stage: StageId) -> Result<Stage, StoreError> {
+        let stages = self.stages.lock().unwrap_or_else(PoisonError::into_inner);
+        stages.get(&stage).cloned().ok_or_else(|| {
+            StoreError::Invalid(format!("there is no intake {} under way; begin one", stage.0))
+        })
+    }
+
+    fn forget_stage(&self, stage: StageId) {
+        self.stages.lock().unwrap_or_else(PoisonError::into_inner).remove(&stage);
+    }
+}
+
+/// Adds a log to take in to, and gives the hash that its entries must follow.
+fn begin(
+    connection: &Connection,
+    tenant: i64,
+    id: ConversationId,
+    base: Seq,
+    run: &str,
+) -> Result<(i64, Digest), Failure> {
+    let known = Known::find(connection, tenant, id)?;
+    let (conversation, hash) = match (base, known) {
+        (Seq::ZERO, None) => (None, GENESIS),
+        (_, None) => return Err(StoreError::NotFound(id).into()),
+        (base, Some(known)) if base == known.head => (Some(known.num), known.head_hash),
+        (base, Some(known)) => {
+            return Err(StoreError::Conflict { id, expected: base, head: known.head }.into());
+        }
+    };
+    Ok((new_log(connection, conversation, base, Some(run))?, hash))
+}
+
+/// How an intake becomes a conversation's history.
+struct Adoption {
+    tenant: i64,
+    log: i64,
+    staged: Stage,
+    origin: Origin,
+    waiting: Vec<Item>,
+    now: Timestamp,
+}
+
+impl Adoption {
+    fn adopt(&self, connection: &Connection) -> Result<(), Failure> {
+        let known = Known::find(connection, self.tenant, self.staged.id)?;
+        let num = match (known, &self.staged.last) {
+            (None, Some(last)) if self.staged.base == Seq::ZERO => self.begin(connection, last)?,
+            (None, None) if self.staged.base == Seq::ZERO => {
+                let why = "nothing was taken in: stage a batch first".to_owned();
+                return Err(StoreError::Invalid(why).into());
+            }
+            (None, _) => return Err(StoreError::NotFound(self.staged.id).into()),
+            (Some(known), last) => self.go_on(connection, &known, last.as_deref())?,
+        };
+        for item in &self.waiting {
+            inbox::put(connection, num, self.staged.id, item, self.now)?;
+        }
+        let wake_at = connection
+            .prepare_cached("SELECT wake_at FROM conversation WHERE num = ?1")?
+            .query_row([num], |row| row.get(0))?;
+        let due_at = inbox::due_at(connection, num, wake_at)?;
+        connection
+            .prepare_cached("UPDATE conversation SET due_at = ?2 WHERE num = ?1")?
+            .execute((num, due_at))?;
+        Ok(())
+    }
+
+    /// A conversation that was not here.
+    fn begin(&self, connection: &Connection, last: &Ready) -> Result<i64, Failure> {
+        self.unstage(connection)?;
+        add_segment(connection, self.log, Seq(1), self.log)?;
+        let row = NewRow {
+            num: self.log,
+            id: self.staged.id,
+            created_at: self.staged.created_at,
+            origin: origin_number(self.origin),
+            forked_from: self.staged.forked_from,
+            // Wherever it was moved, it goes on here.
+            moved: false,
+        };
+        row.insert(connection, self.tenant, last)?;
+        Ok(self.log)
+    }
+
+    /// A conversation that goes on where it was.
+    fn go_on(
+        &self,
+        connection: &Connection,
+        known: &Known,
+        last: Option<&Ready>,
+    ) -> Result<i64, Failure> {
+        let (id, expected) = (self.staged.id, self.staged.base);
+        let unchanged = known.head == expected && known.head_hash == self.staged.base_hash;
+        if expected == Seq::ZERO || !unchanged {
+            return Err(StoreError::Conflict { id, expected, head: known.head }.into());
+        }
+        if known.moved {
+            // What waited went with it; what still waits comes back with the intake.
+            connection
+                .prepare_cached("DELETE FROM inbox WHERE conversation = ?1 AND taken_seq IS NULL")?
+                .execute([known.num])?;
+        }
+        match last {
+            Some(last) => {
+                self.unstage(connection)?;
+                add_segment(connection, known.num, expected.next(), self.log)?;
+                self.hand_over(connection, known.num)?;
+                advance(connection, self.tenant, id, self.log, last)?;
+            }
+            None => sweep::leave_log(connection, self.log)?,
+        }
+        reopen(connection, known.num, self.origin)?;
+        Ok(known.num)
+    }
+
+    /// From now on the log's entries are there for good.
+    fn unstage(&self, connection: &Connection) -> rusqlite::Result<()> {
+        connection
+            .prepare_cached("UPDATE log SET staged = NULL WHERE num = ?1")?
+            .execute([self.log])?;
+        mark_unindexed(connection, self.log)
+    }
+
+    /// Gives the conversation what was kept under the number of the log.
+    fn hand_over(&self, connection: &Connection, num: i64) -> rusqlite::Result<()> {
+        for sql in [
+            "INSERT OR REPLACE INTO agent
+             SELECT ?1, agent, name, present, interactions, last_kind, last_at, description
+             FROM agent WHERE conversation = ?2",
+            "INSERT INTO inbox (conversation, client_key, digest, taken_seq)
+             SELECT ?1, client_key, digest, taken_seq FROM inbox WHERE conversation = ?2
+             ON CONFLICT (conversation, client_key)
+               DO UPDATE SET taken_seq = excluded.taken_seq, item = NULL WHERE taken_seq IS NULL",
+        ] {
+            connection.prepare_cached(sql)?.execute([num, self.log])?;
+        }
+        sweep::forget_extras(connection, self.log)
+    }
+}

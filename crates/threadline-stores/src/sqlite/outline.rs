@@ -1,0 +1,153 @@
+//! Reading the outline: along a thread's path, or over the whole ledger.
+
+use rusqlite::{Connection, Row};
+use threadline_core::history::sections::Levels;
+use threadline_core::id::{AgentId, ConversationId, Seq};
+use threadline_core::outline::{OutlineRow, RowKind};
+
+use super::conversation::Open;
+use super::error::{Failure, damaged};
+use super::number::{count, entry_id, log_and_seq, rows as row_limit};
+use super::segments::Segment;
+
+const COLUMNS: &str = "id, agent, kind, live, recent, gist_tokens, screen_tokens, recent_sum, \
+     live_sum, previous, turn, gist";
+/// How many rows off the path are stepped over before it pays to seek.
+const STEPS: usize = 8;
+
+/// The row at `from` and those before it on its thread's path, newest first.
+pub(super) fn path(
+    connection: &Connection,
+    tenant: i64,
+    id: ConversationId,
+    agent: AgentId,
+    from: Seq,
+    most: usize,
+) -> Result<Vec<OutlineRow>, Failure> {
+    let open = Open::get(connection, tenant, id)?;
+    let mut walk = Walk { agent, next: Some(from), most, found: Vec::new() };
+    while walk.found.len() < most {
+        let Some(next) = walk.next else { break };
+        let Some(segment) = Segment::at(connection, open, next)? else { break };
+        walk.back_through(connection, segment)?;
+    }
+    Ok(walk.found)
+}
+
+struct Walk {
+    agent: AgentId,
+    /// The next row on the path.
+    next: Option<Seq>,
+    most: usize,
+    found: Vec<OutlineRow>,
+}
+
+impl Walk {
+    /// Goes back along the path, to the beginning of a segment at most.
+    fn back_through(&mut self, connection: &Connection, segment: Segment) -> Result<(), Failure> {
+        while let Some(next) = self.next.filter(|next| *next >= segment.from) {
+            if self.found.len() >= self.most {
+                return Ok(());
+            }
+            let before = self.found.len();
+            self.scan(connection, segment, next)?;
+            if self.found.len() == before {
+                return self.missing(next);
+            }
+        }
+        Ok(())
+    }
+
+    /// Follows rows backward from `from` while they lie close together.
+    fn scan(
+        &mut self,
+        connection: &Connection,
+        segment: Segment,
+        from: Seq,
+    ) -> Result<(), Failure> {
+        let sql =
+            format!("SELECT {COLUMNS} FROM outline WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC");
+        let mut statement = connection.prepare_cached(&sql)?;
+        let mut rows = statement.query([segment.ids().0, entry_id(segment.log, from)])?;
+        let mut steps = 0;
+        while let Some(row) = rows.next()? {
+            let Some(next) = self.next else { return Ok(()) };
+            let (_, seq) = log_and_seq(row.get(0)?);
+            if seq < next || steps > STEPS {
+                return Ok(());
+            }
+            if seq > next {
+                steps += 1;
+                continue;
+            }
+            let row = outline_row(row)?;
+            if row.agent != self.agent {
+                return Ok(());
+            }
+            steps = 0;
+            self.next = row.previous;
+            self.found.push(row);
+            if self.found.len() >= self.most {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// There is no row where the path leads. At its very beginning that is an answer.
+    fn missing(&mut self, at: Seq) -> Result<(), Failure> {
+        if self.found.is_empty() {
+            self.next = None;
+            return Ok(());
+        }
+        Err(damaged(format!("the outline has no row {at} of agent {}", self.agent)))
+    }
+}
+
+/// All rows after a place, in the order of their entries.
+pub(super) fn ledger(
+    connection: &Connection,
+    tenant: i64,
+    id: ConversationId,
+    after: Seq,
+    most: usize,
+) -> Result<Vec<OutlineRow>, Failure> {
+    let open = Open::get(connection, tenant, id)?;
+    let mut found = Vec::new();
+    let mut place = after.next();
+    while let Some(segment) = Segment::at(connection, open, place)? {
+        let left = most.saturating_sub(found.len());
+        if left == 0 {
+            break;
+        }
+        let sql = format!(
+            "SELECT {COLUMNS} FROM outline WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT ?3"
+        );
+        let mut statement = connection.prepare_cached(&sql)?;
+        let first = entry_id(segment.log, place);
+        let mut rows = statement.query([first, segment.ids().1, row_limit(left)])?;
+        while let Some(row) = rows.next()? {
+            found.push(outline_row(row)?);
+        }
+        place = segment.to.next();
+    }
+    Ok(found)
+}
+
+fn outline_row(row: &Row<'_>) -> Result<OutlineRow, Failure> {
+    let (_, seq) = log_and_seq(row.get(0)?);
+    let kind: u8 = row.get(2)?;
+    Ok(OutlineRow {
+        seq,
+        agent: AgentId(row.get(1)?),
+        kind: RowKind::from_number(kind)
+            .ok_or_else(|| damaged(format!("there is no kind of outline row {kind}")))?,
+        tokens: Levels { live: row.get(3)?, recent: row.get(4)?, gist: row.get(5)? },
+        screen_tokens: row.get(6)?,
+        recent_sum: count(row.get(7)?),
+        live_sum: count(row.get(8)?),
+        previous: row.get::<_, Option<i64>>(9)?.map(|seq| Seq(count(seq))),
+        turn: Seq(count(row.get(10)?)),
+        gist: row.get(11)?,
+    })
+}
