@@ -65,10 +65,10 @@ impl Choices {
     }
 }
 
-/// The increment of the SplitMix64 sequence.
+/// The increment of the `SplitMix64` sequence.
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// The output function of SplitMix64.
+/// The output function of `SplitMix64`.
 fn mix(state: u64) -> u64 {
     let z = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
