@@ -49,7 +49,7 @@ fn no_kind_is_shown_that_is_not_there() {
 fn the_worked_example_works() {
     let record = golden::read("pinned");
     let salted = [record.salt.as_slice(), &record.body].concat();
-    let salt: String = record.salt.iter().map(|byte| format!("{byte:02x}")).collect();
+    let salt = format!("{:032x}", u128::from_be_bytes(record.salt));
     let expected = [
         ("previous", Digest([0; 32]).to_string()),
         ("envelope", String::from_utf8(record.envelope).unwrap()),
