@@ -30,7 +30,7 @@ pub use fill::{FillError, fill};
 use self::past::Past;
 use self::scene::Scene;
 use crate::ids::{Choices, SeededIds};
-use crate::tokens::QuarterBytes;
+use threadline_core::tokens::Estimator;
 
 /// How many entries must be left for a rewind, so that the history can still end at rest.
 const REWIND_ROOM: u64 = 256;
@@ -139,7 +139,7 @@ impl Generator {
     pub fn next_within(&mut self, left: u64) -> Result<Proposed, Refused> {
         self.pass_time();
         let rewind = self.rewind_target(left);
-        let stamp = Stamp { at: self.now, ids: &self.ids, counter: &QuarterBytes };
+        let stamp = Stamp { at: self.now, ids: &self.ids, counter: &Estimator };
         let proposed = match &rewind {
             Some(past) => {
                 let aftermath = self.past.aftermath(past.head());

@@ -1,7 +1,6 @@
 //! Test gear: what the tests of every crate share.
 //!
-//! - [`clock`], [`ids`], [`tokens`]: time that is moved by hand, ids and choices that are a
-//!   function of a seed, tokens that are quick to count.
+//! - [`clock`], [`ids`]: time that is moved by hand, ids and choices that are a function of a seed.
 //! - [`generator`]: histories of any length that are a function of a seed.
 //! - `crash`, with the feature `crash-vfs`: a disk in memory under the real `SQLite` that loses power.
 
@@ -10,4 +9,3 @@ pub mod clock;
 pub mod crash;
 pub mod generator;
 pub mod ids;
-pub mod tokens;

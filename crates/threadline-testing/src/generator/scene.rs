@@ -17,7 +17,7 @@ use threadline_core::id::{AgentId, BroadcastId, IdSource as _};
 use super::text::Writer;
 use super::{GeneratorOptions, close};
 use crate::ids::{Choices, SeededIds};
-use crate::tokens::QuarterBytes;
+use threadline_core::tokens::Estimator;
 
 /// How many entries the next batch, and closing what it opens, may take at most.
 const MARGIN: u64 = 24;
@@ -40,7 +40,7 @@ pub(super) struct Scene<'a> {
 
 /// A counted fact on an agent's thread.
 pub(super) fn propose(agent: AgentId, fact: impl Into<Fact>) -> Proposal {
-    Proposal::new(agent, fact, &QuarterBytes)
+    Proposal::new(agent, fact, &Estimator)
 }
 
 impl<'a> Scene<'a> {

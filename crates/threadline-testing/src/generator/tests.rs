@@ -22,7 +22,7 @@ fn fold_again(batches: &[Batch]) {
                 let past = &pasts[&rewound.to];
                 history.rewind(&entry, placed.record.hash, past).unwrap();
             } else {
-                let counts = Counts::of(&entry.fact, &QuarterBytes);
+                let counts = Counts::of(&entry.fact, &Estimator);
                 rows.extend(history.apply(&entry, placed.record.hash, counts).unwrap());
             }
         }
