@@ -1,1 +1,5 @@
 //! Where histories live.
+//!
+//! - [`memory`]: the model, gone with the process.
+
+pub mod memory;
