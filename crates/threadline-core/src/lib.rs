@@ -12,6 +12,7 @@
 //! - [`transfer`]: how a conversation is carried to another store.
 //! - [`context`]: what one invocation sees.
 //! - [`provider`], [`tool`], [`widget`]: the seams to models, tools and screens.
+//! - [`sanitise`]: what may be printed.
 
 pub mod clock;
 pub mod context;

@@ -24,7 +24,7 @@ pub fn terms(text: &str) -> Vec<String> {
             finish(&mut word, &mut terms);
             terms.push(c.to_string());
         } else if c.is_alphanumeric() {
-            word.extend(c.to_lowercase());
+            word.extend(c.to_lowercase().filter(|c| !is_mark(*c)));
         } else if !is_mark(c) {
             finish(&mut word, &mut terms);
         }

@@ -7,5 +7,5 @@ mod export;
 mod import;
 pub mod line;
 
-pub use export::{ExportError, Exported, export, export_move};
+pub use export::{ExportError, Exported, Move, export, export_move};
 pub use import::{Import, ImportError, Imported, Wrong, import};

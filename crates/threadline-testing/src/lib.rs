@@ -1,6 +1,11 @@
 //! Test gear: what the tests of every crate share.
 //!
 //! - [`clock`], [`ids`]: time that is moved by hand, ids and choices that are a function of a seed.
+//! - [`generator`]: histories of any length that are a function of a seed.
+//! - `crash`, with the feature `crash-vfs`: a disk in memory under the real `SQLite` that loses power.
 
 pub mod clock;
+#[cfg(feature = "crash-vfs")]
+pub mod crash;
+pub mod generator;
 pub mod ids;

@@ -146,7 +146,11 @@ impl Section {
                 Shorter::Own(text) => Cow::Borrowed(text),
             },
             Level::Gist => match &self.gist {
-                Shorter::Same => self.at(Level::Recent),
+                // A line end after a short line would make two lines of it.
+                Shorter::Same => match self.at(Level::Recent) {
+                    Cow::Borrowed(text) => Cow::Borrowed(text.trim_end()),
+                    Cow::Owned(text) => Cow::Owned(text),
+                },
                 Shorter::Cut { head, .. } => Cow::Owned(first_line(&self.text, *head)),
                 Shorter::Own(text) => Cow::Borrowed(text),
             },

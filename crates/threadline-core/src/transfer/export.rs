@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use super::line::{Line, PART_CAP_BYTES, Part};
-use crate::history::batch::Placed;
+use crate::history::batch::{Batch, Placed};
 use crate::history::fact::{Digest, Moved};
 use crate::history::record::{GENESIS, Record};
 use crate::history::{Proposal, Proposed, Refused, Stamp};
@@ -65,33 +65,43 @@ pub async fn export(
     writer.finish(0)
 }
 
-/// Writes a conversation that goes on elsewhere, and closes it here.
-///
-/// `flush` makes what was written durable: only then is the conversation closed, so that it is
-/// never closed without its export.
+/// Writes a conversation that goes on elsewhere. It is closed here by [`Move::close`], which the
+/// caller calls once what was written is durable: it is never closed without its export.
 pub async fn export_move(
     storage: &dyn Storage,
-    lease: &Lease,
+    id: ConversationId,
     where_to: Option<Arc<str>>,
     stamp: Stamp<'_>,
     to: &mut (dyn Write + Send),
-    flush: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()> + Send,
     progress: &mut (dyn FnMut(u64) + Send),
-) -> Result<Exported, ExportError> {
-    let id = lease.conversation;
+) -> Result<Move, ExportError> {
     let (conversation, history) = crate::store::open(storage, id, stamp.counter).await?;
     let moved = Proposal::new(AgentId::CONVERSATION, Moved { to: where_to }, stamp.counter);
-    let proposed: Proposed = history.propose([moved], stamp)?;
-    let mut writer = Exporter::new(storage, id, &mut *to)?;
+    let Proposed { batch, .. } = history.propose([moved], stamp)?;
+    let mut writer = Exporter::new(storage, id, to)?;
     writer.entries(conversation.head, progress).await?;
-    for Placed { record, entry } in &proposed.batch.entries {
+    for Placed { record, entry } in &batch.entries {
         writer.entry(entry.seq, record).await?;
     }
     let waiting = writer.waiting().await?;
-    let exported = writer.finish(waiting)?;
-    flush(to)?;
-    storage.append(lease, &proposed.batch).await?;
-    Ok(exported)
+    Ok(Move { exported: writer.finish(waiting)?, batch })
+}
+
+/// A conversation that was written to go on elsewhere, and is not yet closed here.
+#[must_use = "the conversation is not closed before `close` is called"]
+#[derive(Debug)]
+pub struct Move {
+    /// What was exported.
+    pub exported: Exported,
+    batch: Batch,
+}
+
+impl Move {
+    /// Closes the conversation here. Refused if it has changed since it was written.
+    pub async fn close(self, storage: &dyn Storage, lease: &Lease) -> Result<Exported, StoreError> {
+        storage.append(lease, &self.batch).await?;
+        Ok(self.exported)
+    }
 }
 
 struct Exporter<'a> {

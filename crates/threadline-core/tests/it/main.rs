@@ -7,6 +7,9 @@
     reason = "a test stops where something is wrong, in its helpers too"
 )]
 
+mod format;
 mod golden;
+mod properties;
 mod records;
+mod strategies;
 mod tokens;

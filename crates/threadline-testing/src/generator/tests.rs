@@ -1,0 +1,134 @@
+//! What the generator makes is a history, and the same for the same seed.
+
+use threadline_core::history::Counts;
+use threadline_core::history::fact::Fact;
+use threadline_core::history::state::Stage;
+use threadline_core::id::Seq;
+
+use super::*;
+
+/// Folds batches again from their records alone; the history after each entry a rewind leads to
+/// is taken from `pasts`.
+fn fold_again(batches: &[Batch]) {
+    let mut history = History::new();
+    let mut pasts: BTreeMap<Seq, History> = BTreeMap::from([(Seq::ZERO, History::new())]);
+    for batch in batches {
+        assert_eq!(batch.base, history.head());
+        assert_eq!(batch.base_hash, history.head_hash());
+        let mut rows = Vec::new();
+        for placed in &batch.entries {
+            assert!(placed.record.follows(history.head_hash()));
+            let entry = placed.record.open().unwrap();
+            assert_eq!(entry, placed.entry);
+            if let Fact::Rewound(rewound) = &entry.fact {
+                let past = &pasts[&rewound.to];
+                history.rewind(&entry, placed.record.hash, past).unwrap();
+            } else {
+                let counts = Counts::of(&entry.fact, &Estimator);
+                rows.extend(history.apply(&entry, placed.record.hash, counts).unwrap());
+            }
+        }
+        assert_eq!(rows, batch.rows);
+        assert_eq!(history.sums(), batch.sums);
+        for sums in &batch.agents {
+            assert!(history.agent_sums().contains(sums));
+        }
+        assert_eq!(history.head_hash(), batch.head_hash());
+        pasts.insert(history.head(), history.clone());
+    }
+}
+
+#[test]
+fn batches_fold_again_from_their_records() {
+    for (seed, agents) in [(1, 1), (2, 3), (3, 7)] {
+        let options =
+            GeneratorOptions { rewinds_percent: 30, ..GeneratorOptions::mixed(seed, agents) };
+        fold_again(&generate(options, 6000).unwrap());
+    }
+}
+
+#[test]
+fn the_same_options_give_the_same_bytes() {
+    let of = |seed| {
+        let batches = generate(GeneratorOptions::mixed(seed, 3), 3000).unwrap();
+        batches.last().unwrap().head_hash()
+    };
+    assert_eq!(of(7), of(7));
+    assert_ne!(of(7), of(8));
+}
+
+/// The kinds of facts that do not come up within 50,000 entries.
+fn missing_kinds(options: GeneratorOptions) -> Vec<&'static str> {
+    let mut missing = Fact::KINDS.to_vec();
+    // Those take a second conversation and a second store.
+    missing.retain(|kind| !matches!(*kind, "forked" | "moved"));
+    let mut generator = Generator::new(options);
+    while generator.history().head() < Seq(50_000) && !missing.is_empty() {
+        for placed in generator.next_batch().unwrap().batch.entries {
+            missing.retain(|kind| *kind != placed.entry.fact.kind());
+        }
+    }
+    missing
+}
+
+#[test]
+fn every_kind_of_fact_comes_up() {
+    assert_eq!(missing_kinds(GeneratorOptions::mixed(4, 3)), [""; 0]);
+    let options = GeneratorOptions { rewinds_percent: 0, ..GeneratorOptions::mixed(5, 2) };
+    assert_eq!(missing_kinds(options), ["rewound"]);
+    let alone = missing_kinds(GeneratorOptions::mixed(6, 1));
+    assert_eq!(alone, ["agent_called", "agent_returned"]);
+}
+
+#[test]
+fn a_history_ends_at_rest_after_exactly_so_many_entries() {
+    for entries in [1, 2, 3, 10, 50, 1000, 1001, 1002] {
+        for agents in [1, 4] {
+            let mut generator = Generator::new(GeneratorOptions::mixed(entries, agents));
+            while generator.history().head().0 < entries {
+                let left = entries - generator.history().head().0;
+                generator.next_within(left).unwrap();
+            }
+            assert_eq!(generator.history().head(), Seq(entries));
+            let agents = &generator.history().state().agents;
+            assert!(agents.values().all(|agent| agent.stage == Stage::Resting), "{entries}");
+        }
+    }
+}
+
+#[test]
+fn entries_are_shared_as_asked() {
+    let shares = vec![40, 30, 20, 9, 1];
+    let options = GeneratorOptions { shares, ..GeneratorOptions::mixed(5, 5) };
+    let batches = generate(options, 20_000).unwrap();
+    let placed = batches.iter().flat_map(|batch| &batch.entries);
+    let rare = placed.filter(|placed| placed.entry.agent == AgentId(5)).count();
+    assert!((150..300).contains(&rare), "{rare}");
+}
+
+#[test]
+fn inputs_have_exactly_the_size_asked_for() {
+    let batches = generate(GeneratorOptions::inputs(6, 1024), 100).unwrap();
+    let mut inputs = 0;
+    for placed in batches.iter().flat_map(|batch| &batch.entries) {
+        if let Fact::Input(input) = &placed.entry.fact {
+            assert_eq!(input.sections[0].text.len(), 1024);
+            inputs += 1;
+        }
+    }
+    assert!(inputs >= 95, "{inputs}");
+}
+
+#[test]
+fn rewinds_come_as_often_as_asked() {
+    let rewinds = |percent| {
+        let options =
+            GeneratorOptions { rewinds_percent: percent, ..GeneratorOptions::mixed(9, 2) };
+        let batches = generate(options, 10_000).unwrap();
+        let placed = batches.iter().flat_map(|batch| &batch.entries);
+        placed.filter(|placed| matches!(placed.entry.fact, Fact::Rewound(_))).count()
+    };
+    assert_eq!(rewinds(0), 0);
+    let (some, many) = (rewinds(8), rewinds(100));
+    assert!(some > 20 && many > 5 * some, "{some} {many}");
+}

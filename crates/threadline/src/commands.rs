@@ -1,0 +1,49 @@
+//! The commands: one verb each.
+
+mod dev;
+mod doctor;
+mod export;
+mod fork;
+mod import;
+mod list;
+mod rewind;
+mod search;
+mod show;
+mod verify;
+mod welcome;
+
+use std::process::ExitCode;
+
+use crate::args::{Command, Dev};
+use crate::compose::Parts;
+use crate::config::Config;
+use crate::view::View;
+
+/// Runs a command.
+pub async fn run(
+    command: Option<Command>,
+    config: &Config,
+    view: &mut View,
+) -> anyhow::Result<ExitCode> {
+    // The doctor looks at the database before it trusts it.
+    if let Some(Command::Doctor) = command {
+        return doctor::run(config, view).await;
+    }
+    let parts = Parts::open(config)?;
+    match command {
+        None => welcome::run(&parts, config, view).await?,
+        Some(Command::List(arguments)) => list::run(&parts, &arguments, view).await?,
+        Some(Command::Show(arguments)) => show::run(&parts, &arguments, view).await?,
+        Some(Command::Search(arguments)) => search::run(&parts, &arguments, view).await?,
+        Some(Command::Fork(arguments)) => fork::run(&parts, &arguments, view).await?,
+        Some(Command::Rewind(arguments)) => rewind::run(&parts, &arguments, view).await?,
+        Some(Command::Export(arguments)) => export::run(&parts, &arguments, view).await?,
+        Some(Command::Import(arguments)) => import::run(&parts, &arguments, view).await?,
+        Some(Command::Verify(arguments)) => return verify::run(&parts, &arguments, view).await,
+        Some(Command::Doctor) => {}
+        Some(Command::Dev(Dev::Generate(arguments))) => {
+            dev::generate(&parts, &arguments, view).await?
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,35 @@
+//! `threadline dev`: tools for developers of threadline.
+
+use threadline_testing::generator::{Generator, GeneratorOptions, fill};
+
+use crate::args::Generate;
+use crate::compose::Parts;
+use crate::view::{Line, Progress, View, counted};
+
+/// `threadline dev generate`: a realistic conversation.
+pub async fn generate(parts: &Parts, arguments: &Generate, view: &mut View) -> anyhow::Result<()> {
+    #[derive(serde::Serialize)]
+    struct Generated {
+        id: String,
+        entries: u64,
+    }
+    let options = GeneratorOptions {
+        seed: arguments.seed,
+        agents: arguments.agents,
+        ..GeneratorOptions::default()
+    };
+    let mut generator = Generator::new(options);
+    let id = parts.new_id();
+    let mut progress = Progress::new("generated", Some(arguments.entries), view);
+    let history =
+        fill(&*parts.store, id, &mut generator, arguments.entries, &mut |n| progress.at(n)).await?;
+    drop(progress);
+    let entries = history.head().0;
+    if view.json {
+        view.value(&Generated { id: id.to_string(), entries })?;
+    } else {
+        let what = counted(entries, "entry", "entries");
+        view.line(&Line::new().name(id.to_string()).plain(format!("  {what}")))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,94 @@
+//! `threadline doctor`: whether this installation and its database are well.
+
+use std::process::ExitCode;
+
+use threadline_core::store::{Filter, Listing, Sort};
+
+use crate::compose::Parts;
+use crate::config::Config;
+use crate::view::{Line, View, counted, grouped};
+
+/// How many conversations the doctor counts before it says "more than".
+const COUNT_CAP: usize = 10_000;
+
+#[derive(serde::Serialize)]
+struct Check {
+    what: &'static str,
+    ok: bool,
+    detail: String,
+}
+
+pub async fn run(config: &Config, view: &mut View) -> anyhow::Result<ExitCode> {
+    let mut checks = vec![
+        fine("version", format!("threadline {}", env!("CARGO_PKG_VERSION"))),
+        fine(
+            "config",
+            match &config.file {
+                Some(path) => path.display().to_string(),
+                None => "no config file; defaults are used".to_owned(),
+            },
+        ),
+        fine("data folder", config.data_folder.display().to_string()),
+        fine(
+            "database",
+            match std::fs::metadata(&config.db) {
+                Ok(file) => format!("{}, {} bytes", config.db.display(), grouped(file.len())),
+                Err(_) => format!("{}, not there yet", config.db.display()),
+            },
+        ),
+        fine("sqlite", threadline_stores::sqlite::sqlite_version().to_owned()),
+    ];
+    match Parts::open(config) {
+        Ok(parts) => {
+            checks.push(fine("open", "the database opens".to_owned()));
+            checks.push(check("conversations", conversations(&parts).await));
+            checks.push(check("search", index(&parts).await));
+        }
+        Err(error) => checks.push(check("open", Err(error))),
+    }
+    let well = checks.iter().all(|check| check.ok);
+    if view.json {
+        let mut list = view.list("checks", &crate::json::Nothing {})?;
+        for check in &checks {
+            list.push(check)?;
+        }
+        list.end(&crate::json::Nothing {})?;
+    } else {
+        for check in &checks {
+            let mark = if check.ok { Line::new().good("ok   ") } else { Line::new().bad("wrong") };
+            view.line(&mark.plain(format!("  {:<14}{}", check.what, check.detail)))?;
+        }
+        if well {
+            view.line(&Line::new().dim("to check every entry: threadline verify --all --deep"))?;
+        }
+    }
+    Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn fine(what: &'static str, detail: String) -> Check {
+    Check { what, ok: true, detail }
+}
+
+fn check(what: &'static str, outcome: anyhow::Result<String>) -> Check {
+    match outcome {
+        Ok(detail) => Check { what, ok: true, detail },
+        Err(error) => Check { what, ok: false, detail: format!("{error:#}") },
+    }
+}
+
+async fn conversations(parts: &Parts) -> anyhow::Result<String> {
+    let listing = Listing { filter: Filter::All, sort: Sort::Active, after: None, most: COUNT_CAP };
+    let count = parts.store.list(&listing).await?.len();
+    let more = if count == COUNT_CAP { "at least " } else { "" };
+    Ok(format!("{more}{}", counted(u64::try_from(count)?, "conversation", "conversations")))
+}
+
+async fn index(parts: &Parts) -> anyhow::Result<String> {
+    Ok(match parts.store.index_lag().await? {
+        0 => "the index is up to date".to_owned(),
+        lag => format!(
+            "the index lags {} behind; it catches up before a search",
+            counted(lag, "entry", "entries")
+        ),
+    })
+}

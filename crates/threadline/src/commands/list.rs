@@ -1,0 +1,122 @@
+//! `threadline list`.
+
+use threadline_core::clock::{Clock as _, Timestamp};
+use threadline_core::history::batch::State;
+use threadline_core::history::one_line;
+use threadline_core::store::{Conversation, Filter, Listing, Origin, Sort};
+
+use crate::args::{InState, List, SortBy};
+use crate::compose::Parts;
+use crate::json;
+use crate::view::{Line, View, counted};
+
+/// How much of a title or message a list shows, in characters.
+const TITLE_CAP: usize = 60;
+
+pub async fn run(parts: &Parts, arguments: &List, view: &mut View) -> anyhow::Result<()> {
+    let sort = match arguments.sort {
+        SortBy::Active => Sort::Active,
+        SortBy::Created => Sort::Created,
+    };
+    let after = match &arguments.after {
+        Some(meant) => Some(parts.find(meant).await?.cursor(sort)),
+        None => None,
+    };
+    // One more than asked for tells whether there are more.
+    let most = arguments.limit.saturating_add(1);
+    let listing = Listing { filter: filter(arguments), sort, after, most };
+    let mut conversations = parts.store.list(&listing).await?;
+    let more = conversations.len() > arguments.limit;
+    conversations.truncate(arguments.limit);
+    if view.json {
+        return print_json(&conversations, more, view);
+    }
+    if conversations.is_empty() {
+        view.line(&Line::new().plain("no conversations"))?;
+        return Ok(());
+    }
+    print(&conversations, parts, view)?;
+    if let (true, Some(last)) = (more, conversations.last()) {
+        view.line(&Line::new().dim(format!("more: threadline list --after {}", last.id)))?;
+    }
+    Ok(())
+}
+
+fn filter(arguments: &List) -> Filter {
+    match (&arguments.label, arguments.state) {
+        (Some(label), _) => Filter::Label(label.clone()),
+        (None, Some(InState::Resting)) => Filter::State(State::Resting),
+        (None, Some(InState::Working)) => Filter::State(State::Working),
+        (None, Some(InState::Waiting)) => Filter::State(State::Waiting),
+        (None, None) if arguments.archived => Filter::Archived,
+        (None, None) if arguments.all => Filter::All,
+        (None, None) => Filter::Current,
+    }
+}
+
+/// Prints conversations for people.
+pub fn print(conversations: &[Conversation], parts: &Parts, view: &mut View) -> anyhow::Result<()> {
+    let now = parts.clock.now();
+    for conversation in conversations {
+        let sums = &conversation.sums;
+        let title = match (&sums.title, &sums.last_message) {
+            (Some(title), _) => one_line(title, TITLE_CAP),
+            (None, Some(message)) => one_line(&message.text, TITLE_CAP),
+            (None, None) => "(nothing said yet)".to_owned(),
+        };
+        let line = Line::new().name(conversation.id.to_string()).plain("  ").bold(title);
+        view.line(&line)?;
+        let mut facts = vec![
+            ago(conversation.active_at, now),
+            counted(conversation.head.0, "entry", "entries"),
+            counted(sums.messages, "message", "messages"),
+        ];
+        if sums.state != State::Resting {
+            facts.push(sums.state.name().to_owned());
+        }
+        if let Some((parent, seq)) = conversation.forked_from {
+            facts.push(format!("forked from {parent} at {seq}"));
+        }
+        if conversation.origin == Origin::Copy {
+            facts.push("copy".to_owned());
+        }
+        if conversation.moved_away {
+            facts.push("moved away".to_owned());
+        }
+        if sums.archived {
+            facts.push("archived".to_owned());
+        }
+        facts.extend(sums.labels.iter().map(|label| format!("#{label}")));
+        view.line(&Line::new().dim(format!("    {}", facts.join(" · "))))?;
+    }
+    Ok(())
+}
+
+/// Prints conversations for programs.
+pub fn print_json(
+    conversations: &[Conversation],
+    more: bool,
+    view: &mut View,
+) -> anyhow::Result<()> {
+    #[derive(serde::Serialize)]
+    struct After {
+        more: bool,
+    }
+    let mut list = view.list("conversations", &json::Nothing {})?;
+    for conversation in conversations {
+        list.push(&json::Conversation::from(conversation))?;
+    }
+    list.end(&After { more })?;
+    Ok(())
+}
+
+/// How long ago something was, in words.
+fn ago(then: Timestamp, now: Timestamp) -> String {
+    let minutes = now.millis_since(then) / 60_000;
+    match minutes {
+        0 => "just now".to_owned(),
+        1..60 => format!("{minutes} min ago"),
+        60..1440 => format!("{} h ago", minutes / 60),
+        _ => then.to_string().chars().take(10).collect(),
+    }
+}

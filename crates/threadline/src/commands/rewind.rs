@@ -1,0 +1,84 @@
+//! `threadline rewind`.
+
+use anyhow::Context as _;
+use threadline_core::history::History;
+use threadline_core::id::{ConversationId, Seq};
+use threadline_core::store;
+
+use crate::args::Rewind;
+use crate::compose::Parts;
+use crate::view::{Line, View, counted};
+
+/// How long a command holds a conversation.
+const LEASE_MS: u64 = 30_000;
+
+pub async fn run(parts: &Parts, arguments: &Rewind, view: &mut View) -> anyhow::Result<()> {
+    let id = parts.find(&arguments.conversation).await?.id;
+    let lease = parts.store.acquire(id, LEASE_MS).await?;
+    let outcome = rewind(parts, arguments, id, &lease, view).await;
+    parts.store.release(&lease).await?;
+    outcome
+}
+
+async fn rewind(
+    parts: &Parts,
+    arguments: &Rewind,
+    id: ConversationId,
+    lease: &store::Lease,
+    view: &mut View,
+) -> anyhow::Result<()> {
+    #[derive(serde::Serialize)]
+    struct Rewound {
+        id: String,
+        to: u64,
+        entries: u64,
+        messages: u64,
+    }
+    let (_, history) = store::open(&*parts.store, id, &parts.counter).await?;
+    let to = destination(parts, arguments, id, &history).await?;
+    let (past, aftermath) = store::past(&*parts.store, id, to, &parts.counter).await?;
+    let proposed = history.propose_rewind(&past, &aftermath, parts.stamp())?;
+    let history = store::append(&*parts.store, lease, proposed).await?;
+    let messages = history.state().messages;
+    if view.json {
+        view.value(&Rewound { id: id.to_string(), to: to.0, entries: history.head().0, messages })?;
+    } else {
+        let left = counted(messages, "message counts", "messages count");
+        view.line(&Line::new().plain(format!("rewound to entry {to}; {left} now")))?;
+        view.line(&Line::new().dim(format!("to undo: threadline rewind {id} --undo")))?;
+    }
+    Ok(())
+}
+
+/// The entry to go back to.
+async fn destination(
+    parts: &Parts,
+    arguments: &Rewind,
+    id: ConversationId,
+    history: &History,
+) -> anyhow::Result<Seq> {
+    if let Some(to) = arguments.to {
+        anyhow::ensure!(
+            Seq(to) < history.head().next(),
+            "there is no entry {to}; the last is {}",
+            history.head()
+        );
+        return Ok(Seq(to));
+    }
+    if arguments.reset {
+        let first = history.state().first_input.context("nothing has been said yet")?;
+        return Ok(first.before());
+    }
+    if arguments.undo {
+        let rewinds = parts.store.rewinds(id, Seq::ZERO).await?;
+        let (last, _) = rewinds.last().context("there is no rewind to undo")?;
+        return Ok(last.before());
+    }
+    let mut to = history.state().last_turn.context("there is no turn to go back over")?.before();
+    for _ in 1..arguments.turns.unwrap_or(1) {
+        let earlier = store::history_at(&*parts.store, id, to, &parts.counter).await?;
+        let turn = earlier.state().last_turn.context("there are not so many turns")?;
+        to = turn.before();
+    }
+    Ok(to)
+}

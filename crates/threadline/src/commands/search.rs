@@ -1,0 +1,115 @@
+//! `threadline search`.
+
+use anyhow::Context as _;
+use threadline_core::id::AgentId;
+use threadline_core::search;
+use threadline_core::store::{Hit, Query};
+
+use super::show::find_agent;
+use crate::args::Search;
+use crate::compose::Parts;
+use crate::json;
+use crate::view::{Line, View};
+
+/// How many characters of an entry are shown around a hit.
+const SNIPPET_CHARS: usize = 100;
+
+pub async fn run(parts: &Parts, arguments: &Search, view: &mut View) -> anyhow::Result<()> {
+    let conversation = match &arguments.conversation {
+        Some(meant) => Some(parts.find(meant).await?.id),
+        None => None,
+    };
+    let agent =
+        match (&arguments.agent, conversation) {
+            (None, _) => None,
+            (Some(meant), Some(id)) => Some(find_agent(meant, &parts.store.agents(id).await?)?),
+            (Some(meant), None) => {
+                let number = meant.parse().ok().map(AgentId);
+                Some(number.context(
+                    "without --in, give the agent's number: names belong to a conversation",
+                )?)
+            }
+        };
+    let text = arguments.words.join(" ");
+    anyhow::ensure!(!search::phrases(&text).is_empty(), "there is no word to look for in {text:?}");
+    let query =
+        Query { text: text.clone(), conversation, agent, after: None, most: arguments.limit };
+    let hits = parts.store.search(&query).await?;
+    if view.json {
+        return print_json(parts, &hits, view).await;
+    }
+    if hits.is_empty() {
+        view.line(&Line::new().plain(format!("nothing found for {text}")))?;
+    }
+    let mut shown = None;
+    for hit in &hits {
+        if shown != Some(hit.conversation) {
+            let conversation = parts.store.conversation(hit.conversation).await?;
+            let title = conversation.sums.title.unwrap_or_default();
+            view.line(&Line::new().name(hit.conversation.to_string()).plain("  ").bold(title))?;
+            shown = Some(hit.conversation);
+        }
+        let (kind, text_found) = text_of(parts, hit).await?;
+        let rewound = if hit.rewound { "~" } else { " " };
+        let line = Line::new()
+            .dim(format!("{rewound}{:>6}  {kind}  ", hit.seq))
+            .plain(snippet(&text_found, &text));
+        view.line(&line)?;
+    }
+    Ok(())
+}
+
+async fn text_of(parts: &Parts, hit: &Hit) -> anyhow::Result<(String, String)> {
+    let records = parts.store.records(hit.conversation, &[hit.seq]).await?;
+    let record = records.first().context("an entry that was found is gone")?;
+    let entry = record.open()?;
+    Ok((entry.fact.kind().to_owned(), search::text_of(&entry).unwrap_or_default()))
+}
+
+async fn print_json(parts: &Parts, hits: &[Hit], view: &mut View) -> anyhow::Result<()> {
+    #[derive(serde::Serialize)]
+    struct Found<'a> {
+        conversation: String,
+        entry: json::EntryLine<'a>,
+    }
+    let mut list = view.list("hits", &json::Nothing {})?;
+    for hit in hits {
+        let records = parts.store.records(hit.conversation, &[hit.seq]).await?;
+        let record = records.first().context("an entry that was found is gone")?;
+        let entry = record.open()?;
+        let entry = json::EntryLine::new(&entry, record, hit.rewound);
+        list.push(&Found { conversation: hit.conversation.to_string(), entry })?;
+    }
+    list.end(&json::Nothing {})?;
+    Ok(())
+}
+
+/// The part of a text around the first word that was looked for.
+fn snippet(text: &str, query: &str) -> String {
+    let folded = text.to_lowercase();
+    let words = search::phrases(query).into_iter().flatten();
+    let place = words.filter_map(|word| folded.find(&word)).min().unwrap_or(0);
+    // Folding may change lengths: count characters, which it changes least.
+    let before = folded.get(..place).map_or(0, |head| head.chars().count());
+    let skip = before.saturating_sub(SNIPPET_CHARS / 3);
+    let part: String = text.chars().skip(skip).take(SNIPPET_CHARS).collect();
+    let start = if skip > 0 { "…" } else { "" };
+    let end = if text.chars().count() > skip + SNIPPET_CHARS { "…" } else { "" };
+    format!("{start}{}{end}", part.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_snippet_shows_what_was_found() {
+        let text = format!("{} the needle is here {}", "x ".repeat(200), "y ".repeat(200));
+        let shown = snippet(&text, "NEEDLE");
+        assert!(
+            shown.contains("needle") && shown.starts_with('…') && shown.ends_with('…'),
+            "{shown}"
+        );
+        assert_eq!(snippet("今天天气很好", "天气"), "今天天气很好");
+    }
+}

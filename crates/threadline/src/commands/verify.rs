@@ -1,0 +1,115 @@
+//! `threadline verify`.
+
+use std::process::ExitCode;
+
+use threadline_core::store::verify::{Depth, FINDINGS_CAP, Report, verify};
+use threadline_core::store::{Conversation, Filter, Listing, Sort};
+
+use crate::args::Verify;
+use crate::compose::Parts;
+use crate::json;
+use crate::view::{Line, Progress, View, counted};
+
+/// How many conversations are listed at a time.
+const PAGE: usize = 200;
+
+pub async fn run(parts: &Parts, arguments: &Verify, view: &mut View) -> anyhow::Result<ExitCode> {
+    let depth = if arguments.deep { Depth::Deep } else { Depth::Chain };
+    let mut reports = Vec::new();
+    if let Some(meant) = &arguments.conversation {
+        let conversation = parts.find(meant).await?;
+        reports.push(one(parts, &conversation, depth, view).await?);
+    } else {
+        let mut after = None;
+        loop {
+            let listing = Listing { filter: Filter::All, sort: Sort::Created, after, most: PAGE };
+            let page = parts.store.list(&listing).await?;
+            let Some(last) = page.last() else { break };
+            after = Some(last.cursor(Sort::Created));
+            for conversation in &page {
+                reports.push(one(parts, conversation, depth, view).await?);
+            }
+        }
+    }
+    let unsound = reports.iter().filter(|(_, report)| !report.is_sound()).count();
+    if view.json {
+        print_json(&reports, view)?;
+    } else if arguments.all {
+        let all = counted(u64::try_from(reports.len())?, "conversation", "conversations");
+        let verdict =
+            if unsound == 0 { "all sound".to_owned() } else { format!("{unsound} with findings") };
+        view.line(&Line::new().plain(format!("{all}: {verdict}")))?;
+    }
+    Ok(if unsound == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+async fn one(
+    parts: &Parts,
+    conversation: &Conversation,
+    depth: Depth,
+    view: &mut View,
+) -> anyhow::Result<(Conversation, Report)> {
+    let mut progress = Progress::new("verified", Some(conversation.head.0), view);
+    let report =
+        verify(&*parts.store, conversation.id, depth, &parts.counter, &mut |n| progress.at(n))
+            .await?;
+    drop(progress);
+    if !view.json {
+        print(conversation, &report, view)?;
+    }
+    Ok((conversation.clone(), report))
+}
+
+fn print(conversation: &Conversation, report: &Report, view: &mut View) -> anyhow::Result<()> {
+    let line = Line::new().name(conversation.id.to_string()).plain("  ");
+    let entries = counted(report.entries, "entry", "entries");
+    let line = if report.is_sound() {
+        line.good("sound").dim(format!("  {entries}, {} bytes", report.bytes))
+    } else {
+        line.bad("not sound").dim(format!("  {entries}"))
+    };
+    view.line(&line)?;
+    for finding in &report.findings {
+        view.line(&Line::new().plain(format!("  entry {}: {}", finding.seq, finding.what)))?;
+    }
+    if report.findings.len() >= FINDINGS_CAP {
+        view.line(&Line::new().dim(format!("  only the first {FINDINGS_CAP} findings are told")))?;
+    }
+    if report.unrecognised > 0 {
+        let text = counted(report.unrecognised, "entry is", "entries are");
+        view.line(&Line::new().dim(format!("  {text} of a newer version: kept, not understood")))?;
+    }
+    Ok(())
+}
+
+fn print_json(reports: &[(Conversation, Report)], view: &mut View) -> anyhow::Result<()> {
+    #[derive(serde::Serialize)]
+    struct Told<'a> {
+        id: String,
+        sound: bool,
+        entries: u64,
+        bytes: u64,
+        unrecognised: u64,
+        findings: Vec<Found<'a>>,
+    }
+    #[derive(serde::Serialize)]
+    struct Found<'a> {
+        seq: u64,
+        what: &'a str,
+    }
+    let mut list = view.list("conversations", &json::Nothing {})?;
+    for (conversation, report) in reports {
+        let findings =
+            report.findings.iter().map(|f| Found { seq: f.seq.0, what: &f.what }).collect();
+        list.push(&Told {
+            id: conversation.id.to_string(),
+            sound: report.is_sound(),
+            entries: report.entries,
+            bytes: report.bytes,
+            unrecognised: report.unrecognised,
+            findings,
+        })?;
+    }
+    list.end(&json::Nothing {})?;
+    Ok(())
+}

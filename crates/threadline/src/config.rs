@@ -1,0 +1,73 @@
+//! Configuration: the user's file, and what the command line and the environment say over it.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, anyhow};
+use etcetera::BaseStrategy as _;
+use serde::Deserialize;
+
+use crate::args::Global;
+
+/// What the program runs with.
+#[derive(Debug)]
+pub struct Config {
+    /// The database file.
+    pub db: PathBuf,
+    /// What to log.
+    pub log: Option<String>,
+    /// The folder of the database and the log.
+    pub data_folder: PathBuf,
+    /// The config file, if there is one.
+    pub file: Option<PathBuf>,
+}
+
+/// The user's config file. Every key is optional.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    db: Option<PathBuf>,
+    log: Option<String>,
+}
+
+impl Config {
+    /// The configuration: command line and environment (which the arguments already hold) beat
+    /// the file, the file beats defaults.
+    pub fn load(global: &Global) -> anyhow::Result<Self> {
+        let base = etcetera::choose_base_strategy().map_err(|_| {
+            anyhow!("could not find the home folder; set HOME, or name --db and --config")
+        });
+        let (file, found) = match &global.config {
+            Some(path) => (read(path)?, Some(path.clone())),
+            None => {
+                let path = base
+                    .as_ref()
+                    .ok()
+                    .map(|base| base.config_dir().join("threadline").join("config.toml"));
+                match path.filter(|path| path.exists()) {
+                    Some(path) => (read(&path)?, Some(path)),
+                    None => (File::default(), None),
+                }
+            }
+        };
+        let db = global.db.clone().or(file.db);
+        let data_folder = match (&base, &db) {
+            (Ok(base), _) => base.data_dir().join("threadline"),
+            (Err(_), Some(db)) => db.parent().map(Path::to_path_buf).unwrap_or_default(),
+            (Err(_), None) => base.map(|base| base.data_dir())?,
+        };
+        let db = db.unwrap_or_else(|| data_folder.join("threadline.db"));
+        Ok(Self { db, log: global.log.clone().or(file.log), data_folder, file: found })
+    }
+}
+
+fn read(path: &Path) -> anyhow::Result<File> {
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("could not read the config file {}", path.display()))?;
+    let mut file: File = toml::from_str(&text)
+        .with_context(|| format!("could not understand the config file {}", path.display()))?;
+    // A relative path in a file is relative to that file, wherever the program runs.
+    if let (Some(db), Some(folder)) = (&file.db, path.parent()) {
+        file.db = Some(folder.join(db));
+    }
+    Ok(file)
+}
