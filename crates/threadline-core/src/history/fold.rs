@@ -114,7 +114,7 @@ impl PathState {
             Fact::ApprovalAsked(asked) => self.approval_asked(entry, asked)?,
             Fact::ApprovalGiven(given) => self.approval_given(entry, given)?,
             Fact::PolicySet(_) | Fact::Note(_) | Fact::WidgetChanged(_) => {
-                self.known(entry.agent)?
+                self.known(entry.agent)?;
             }
             Fact::AgentCalled(called) => self.agent_called(entry, called)?,
             Fact::AgentReturned(returned) => self.agent_returned(entry, returned)?,
