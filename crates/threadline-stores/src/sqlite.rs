@@ -23,6 +23,8 @@ mod search;
 mod segments;
 mod snapshot;
 mod sweep;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 use std::collections::HashMap;
@@ -85,6 +87,11 @@ pub enum Durability {
     /// It may be lost when the power fails. It is here only for the control run of the
     /// power-loss test, which must see that this loses data.
     Normal,
+}
+
+/// The version of SQLite that is built in.
+pub fn version() -> &'static str {
+    rusqlite::version()
 }
 
 /// Histories in a SQLite file.
@@ -324,11 +331,11 @@ impl Store for SqliteStore {
         .await
     }
 
-    async fn rewinds(&self, id: ConversationId) -> Result<Vec<(Seq, Seq)>, StoreError> {
+    async fn rewinds(&self, id: ConversationId, after: Seq) -> Result<Vec<(Seq, Seq)>, StoreError> {
         let tenant = self.tenant;
         self.read_store("read the rewinds of a conversation", move |connection| {
             let open = Open::get(connection, tenant, id)?;
-            Ok(read::rewinds(connection, open)?)
+            Ok(read::rewinds(connection, open, after)?)
         })
         .await
     }
@@ -352,7 +359,7 @@ impl Store for SqliteStore {
     async fn release(&self, lease: &Lease) -> Result<(), StoreError> {
         let (tenant, lease) = (self.tenant, lease.clone());
         self.write("give a lease back", 0, move |connection| {
-            Ok(lease::release(connection, tenant, &lease)?)
+            lease::release(connection, tenant, &lease)
         })
         .await
     }
