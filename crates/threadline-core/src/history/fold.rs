@@ -112,17 +112,21 @@ impl PathState {
             Fact::ToolFinished(finished) => self.tool_finished(entry, finished, counts)?,
             Fact::ApprovalAsked(asked) => self.approval_asked(entry, asked)?,
             Fact::ApprovalGiven(given) => self.approval_given(entry, given)?,
-            Fact::PolicySet(_) | Fact::Note(_) | Fact::Unrecognised(_) => {}
+            Fact::PolicySet(_) | Fact::Moved(_) => of_conversation(entry)?,
+            Fact::Note(_) => self.known(entry.agent)?,
+            Fact::Unrecognised(_) => {}
             Fact::WidgetChanged(_) => self.known(entry.agent)?,
             Fact::AgentCalled(called) => self.agent_called(entry, called)?,
             Fact::AgentReturned(returned) => self.agent_returned(entry, returned)?,
             Fact::TimerSet(set) => self.timer_set(entry, set)?,
             Fact::TimerCleared(cleared) => {
+                self.known(entry.agent)?;
                 self.timers.remove(&cleared.timer).ok_or(Rule::NoTimer(cleared.timer))?;
             }
             Fact::TurnEnded(_) => return self.turn_ended(entry, counts).map(Some),
             Fact::Recap(recap) => return self.recap(entry, recap, counts),
             Fact::Pinned(pinned) => {
+                self.known(entry.agent)?;
                 if pinned.seq == Seq::ZERO || pinned.seq >= entry.seq {
                     return Err(Rule::NoEntry(pinned.seq));
                 }
@@ -134,21 +138,32 @@ impl PathState {
                     self.pins.insert(pinned.seq);
                 }
             }
-            Fact::Described(described) => self.describe(described),
+            Fact::Described(described) => {
+                of_conversation(entry)?;
+                self.describe(described);
+            }
             Fact::Rewound(rewound) => return Err(Rule::NeedsPast(rewound.to)),
             Fact::Forked(forked) => {
+                of_conversation(entry)?;
                 if forked.seq != entry.seq.before() {
                     return Err(Rule::Fork);
                 }
                 self.forked_from = Some((forked.from, forked.seq));
-                self.withdraw();
+                self.take_back();
             }
-            Fact::Moved(_) => {}
         }
         Ok(None)
     }
 
-    /// Takes back what is open: calls that are not finished must not start any more.
+    /// Takes back what is open, beside turns too: no answer to an earlier question is waited for.
+    pub(super) fn take_back(&mut self) {
+        self.withdraw();
+        for agent in self.agents.values_mut().filter(|agent| agent.invoking.is_some()) {
+            Arc::make_mut(agent).invoking = None;
+        }
+    }
+
+    /// Takes back what is open in turns: calls that are not finished must not start any more.
     pub(super) fn withdraw(&mut self) {
         for agent in self.agents.values_mut().filter(|agent| agent.in_turn()) {
             let agent = Arc::make_mut(agent);
@@ -423,6 +438,11 @@ impl PathState {
         let text = text().chars().take(LAST_MESSAGE_CAP).collect();
         self.last_message = Some(LastMessage { text, kind, at: entry.at });
     }
+}
+
+/// Whether an entry is on the thread of the conversation itself.
+pub(super) fn of_conversation(entry: &Entry) -> Result<(), Rule> {
+    if entry.agent == AgentId::CONVERSATION { Ok(()) } else { Err(Rule::Conversation(entry.agent)) }
 }
 
 impl Agent {
