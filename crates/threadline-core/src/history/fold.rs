@@ -398,7 +398,10 @@ impl PathState {
         recap: &Recap,
         counts: Counts,
     ) -> Result<Option<OutlineRow>, Rule> {
-        if recap.from == Seq::ZERO || recap.from > recap.to || recap.to >= entry.seq {
+        if recap.from == Seq::ZERO || recap.from > recap.to {
+            return Err(Rule::NoEntry(recap.from));
+        }
+        if recap.to >= entry.seq {
             return Err(Rule::NoEntry(recap.to));
         }
         self.agent_mut(entry.agent)?;
