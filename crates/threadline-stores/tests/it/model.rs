@@ -14,8 +14,8 @@ use self::twins::Twins;
 use crate::rigs;
 
 /// How many runs, and of how many steps at most.
-const RUNS: u32 = 32;
-const STEPS: usize = 60;
+const RUNS: u32 = 48;
+const STEPS: usize = 80;
 
 fn check(seed: u64, tested: MakeRig) {
     let config = Config {
