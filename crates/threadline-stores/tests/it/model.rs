@@ -41,7 +41,7 @@ fn check(seed: u64, tested: MakeRig) {
 }
 
 #[test]
-fn the_model_agrees_with_itself() {
+fn the_model_agrees_with_what_was_told() {
     check(1, rigs::memory);
 }
 

@@ -132,9 +132,10 @@ impl Twins {
     async fn append(&mut self, at: usize, lease: usize, what: &What, outdated: bool, take: bool) {
         let at = at % self.told.len();
         let told = &self.told[at];
-        let history = match outdated {
-            true => told.history_at(Some(told.head().before())).clone(),
-            false => told.history(),
+        let history = if outdated {
+            told.history_at(Some(told.head().before())).clone()
+        } else {
+            told.history()
         };
         let facts = facts(what, &history, self.clock.now());
         let proposals = facts.into_iter().map(|(agent, fact)| Proposal::new(agent, fact, &Words));
