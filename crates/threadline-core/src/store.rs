@@ -35,13 +35,17 @@ impl<T: Store + Blobs + Search + Intake + ?Sized> Storage for T {}
 
 /// Keeps histories: appends are whole, fenced, in order, and durable when they return.
 ///
-/// A store belongs to one tenant and sees no conversation of another.
+/// A store belongs to one tenant and sees no conversation of another. Whatever names a conversation
+/// that is not there is refused ([`StoreError::NotFound`]).
 #[async_trait]
 pub trait Store: Send + Sync {
     /// Begins a conversation with its first batch, on its own or as a fork.
     ///
     /// A fork shares the entries up to `base.1` with its parent and copies nothing; the batch
-    /// follows them. Beginning the same conversation with the same batch again is no error.
+    /// follows them. Beginning the same conversation with the same batch again is no error; with
+    /// another batch it is refused ([`StoreError::Exists`]). The batch follows what it is begun
+    /// on, else it is refused ([`StoreError::Conflict`]), and so is a base that the parent does
+    /// not have ([`StoreError::NoEntry`]). What waits in the parent's inbox stays there.
     async fn create(
         &self,
         id: ConversationId,
@@ -53,26 +57,45 @@ pub trait Store: Send + Sync {
     async fn conversation(&self, id: ConversationId) -> Result<Conversation, StoreError>;
 
     /// What is known of a conversation's agents, in the order of their ids.
+    ///
+    /// A batch with a rewind, and the first of a fork, name all agents: whom they do not name, the
+    /// conversation no longer has.
     async fn agents(&self, id: ConversationId) -> Result<Vec<AgentSums>, StoreError>;
 
-    /// A page of conversations.
+    /// A page of conversations, by falling [`Cursor`]. Only [`Filter::Current`] and
+    /// [`Filter::Archived`] look at whether one is archived.
     async fn list(&self, listing: &Listing) -> Result<Vec<Conversation>, StoreError>;
 
     /// Appends a batch, and marks the inbox items it takes, in one transaction.
     ///
-    /// Refused if the lease is no longer the conversation's ([`StoreError::Fenced`]) or if the
-    /// batch does not follow its head ([`StoreError::Conflict`]). A batch that is already there
-    /// is not appended again: after a lost answer, appending it again tells what became of it.
+    /// A batch that is already there is not appended again, whoever holds the lease by now: after
+    /// a lost answer, appending it again tells what became of it. Else it is refused, in this
+    /// order:
+    ///
+    /// - [`StoreError::Fenced`]: the lease was taken over or given back;
+    /// - [`StoreError::MovedAway`]: the last entry closed the conversation;
+    /// - [`StoreError::Conflict`]: the batch does not follow the head, by place and hash;
+    /// - [`StoreError::NoAttachment`]: an entry names an attachment that is not kept here;
+    /// - [`StoreError::KeyConflict`]: an input has a client key that was taken before, or that
+    ///   waits under another body and is not taken here;
+    /// - [`StoreError::Invalid`]: it has no entries, or takes an item that does not wait.
+    ///
+    /// The client key of an input is known from then on as if the input had come through the
+    /// inbox, and an input takes the item that waits under its key and has its body. A batch that
+    /// ends with `Moved` closes the conversation. The first batch of a copy makes it an
+    /// [`Origin::Own`] one.
     async fn append(&self, lease: &Lease, batch: &Batch) -> Result<(), StoreError>;
 
-    /// A page of records, of the whole ledger or of one thread of it.
+    /// A page of records, of the whole ledger or of one thread of it. A page that begins beyond
+    /// the last entry is empty if it goes forward, and begins at the last if it goes backward.
     async fn read(&self, id: ConversationId, page: &Page) -> Result<Vec<Record>, StoreError>;
 
-    /// The records at some places, in the order asked for.
+    /// The records at some places, in the order asked for. Refused if one is not there
+    /// ([`StoreError::NoEntry`]).
     async fn records(&self, id: ConversationId, seqs: &[Seq]) -> Result<Vec<Record>, StoreError>;
 
     /// Up to `rows` outline rows of a thread: the row at `from` and those before it on its path,
-    /// newest first.
+    /// newest first. There are none if the thread has no row at `from`.
     async fn outline(
         &self,
         id: ConversationId,
@@ -93,21 +116,35 @@ pub trait Store: Send + Sync {
     async fn rewinds(&self, id: ConversationId, after: Seq) -> Result<Vec<(Seq, Seq)>, StoreError>;
 
     /// Takes the right to append for a while. Refused ([`StoreError::Held`]) while a living owner
-    /// holds it.
+    /// holds it, be it this one, and if the conversation was moved away
+    /// ([`StoreError::MovedAway`]). An owner lives until the moment its lease ends, or less long if
+    /// the store can tell that it died.
     async fn acquire(&self, id: ConversationId, ttl_ms: u64) -> Result<Lease, StoreError>;
 
-    /// Keeps the right for another while.
+    /// Keeps the right for another while from now, also if it had ended and nobody took it. Refused
+    /// ([`StoreError::Fenced`]) if it was taken over or given back.
     async fn renew(&self, lease: &Lease, ttl_ms: u64) -> Result<Lease, StoreError>;
 
     /// Gives the right back. A lease that was lost in the meantime is no error.
     async fn release(&self, lease: &Lease) -> Result<(), StoreError>;
 
-    /// Takes the right to up to `most` conversations that are due: a timer or an inbox item has
-    /// come, or a turn can go on; the longest due first.
+    /// Takes the right to up to `most` conversations that are due and that no living owner holds;
+    /// the longest due first.
+    ///
+    /// A conversation is due from the first of these moments on, if it has come: its next timer
+    /// or question ([`wake_at`](crate::history::batch::Sums::wake_at)); the due time of a waiting
+    /// item, or else when the item was put in; its last entry, if a turn can go on. A copy may go
+    /// on elsewhere, and is due by its inbox only. One that was moved away is never due.
     async fn claim(&self, most: usize, ttl_ms: u64) -> Result<Vec<Lease>, StoreError>;
 
     /// Puts an item into the inbox. The same key and body again gives the same answer; the same
     /// key and another body is refused ([`StoreError::KeyConflict`]).
+    ///
+    /// A fork knows the keys that were taken at or before the entry it branched off at. A new key
+    /// is refused if it is longer than [`CLIENT_KEY_CAP_BYTES`](crate::inbox::CLIENT_KEY_CAP_BYTES)
+    /// ([`StoreError::TooLarge`]), if the conversation was moved away
+    /// ([`StoreError::MovedAway`]), or if its input names an attachment that is not kept here
+    /// ([`StoreError::NoAttachment`]).
     async fn enqueue(&self, id: ConversationId, item: &Item) -> Result<Queued, StoreError>;
 
     /// Items that were not yet taken, due or not, in order, after a number.
@@ -118,14 +155,17 @@ pub trait Store: Send + Sync {
         most: usize,
     ) -> Result<Vec<(ItemNumber, Item)>, StoreError>;
 
-    /// The newest snapshot at or before a place.
+    /// The newest snapshot at or before a place. A fork also sees its parent's, up to the entry it
+    /// branched off at.
     async fn snapshot(
         &self,
         id: ConversationId,
         at_most: Seq,
     ) -> Result<Option<Snapshot>, StoreError>;
 
-    /// Keeps a snapshot. One that is not kept for good replaces the last such one.
+    /// Keeps a snapshot. One that is not kept for good replaces the conversation's last such one.
+    /// Refused ([`StoreError::NoEntry`]) if the conversation does not have its entry with its
+    /// hash.
     async fn keep_snapshot(
         &self,
         id: ConversationId,
@@ -147,12 +187,16 @@ pub struct Queued {
 pub const PIECE_CAP_BYTES: usize = 1024 * 1024;
 
 /// Keeps attachments: streamed in and out, stored once under their digest.
+///
+/// An upload lives as long as the process that began it. What is finished, abandoned or was never
+/// begun cannot be added to or finished ([`StoreError::Invalid`]).
 #[async_trait]
 pub trait Blobs: Send + Sync {
     /// Begins an upload.
     async fn begin_upload(&self) -> Result<Upload, StoreError>;
 
-    /// Adds a piece of at most [`PIECE_CAP_BYTES`].
+    /// Adds a piece of at most [`PIECE_CAP_BYTES`]; a larger one is refused
+    /// ([`StoreError::TooLarge`]) and the upload is as it was.
     async fn upload(&self, upload: Upload, piece: Vec<u8>) -> Result<(), StoreError>;
 
     /// Ends an upload: what was uploaded is now kept, under this digest.
@@ -164,7 +208,8 @@ pub trait Blobs: Send + Sync {
     /// The size of an attachment, if it is kept.
     async fn blob_size(&self, digest: Digest) -> Result<Option<u64>, StoreError>;
 
-    /// Up to `most` bytes of an attachment, from an offset.
+    /// Up to `most` bytes of an attachment, from an offset; none only at its end. Refused
+    /// ([`StoreError::NoAttachment`]) if it is not kept.
     async fn blob(&self, digest: Digest, offset: u64, most: usize) -> Result<Vec<u8>, StoreError>;
 }
 
@@ -178,14 +223,16 @@ pub trait Search: Send + Sync {
     /// A page of hits. The index has caught up with every append that returned before.
     ///
     /// Hits come by conversation, the newest in this store first, and within one the newest entry
-    /// first.
+    /// first. An entry that forks share is a hit of the conversation that wrote it; in a search of
+    /// one conversation, all of its entries are its own. A query without words finds nothing.
     async fn search(&self, query: &Query) -> Result<Vec<Hit>, StoreError>;
 
     /// How many entries the index lags behind.
     async fn index_lag(&self) -> Result<u64, StoreError>;
 
     /// For each entry of a conversation that has words, up to `most` after a place, the checksum
-    /// of its terms as they are in the index (see [`crate::search::checksum`]).
+    /// of its terms as they are in the index (see [`crate::search::checksum`]). Shared entries of a
+    /// fork are among them.
     async fn index_checksums(
         &self,
         id: ConversationId,
@@ -224,14 +271,20 @@ pub struct Hit {
 
 /// Takes in what was exported elsewhere, in bounded memory: nothing of it is seen before it is
 /// adopted, and nothing remains of what is not.
+///
+/// An intake lives as long as the process that began it. What is adopted, discarded or was never
+/// begun cannot be added to or adopted ([`StoreError::Invalid`]).
 #[async_trait]
 pub trait Intake: Send + Sync {
     /// Begins to take in a conversation: whole, or what follows the entry it already has at
-    /// `base`.
+    /// `base`. Refused if a whole one is there already ([`StoreError::Exists`]), if there is no
+    /// entry `base` ([`StoreError::NoEntry`]), or if it is not the last ([`StoreError::Conflict`]).
     async fn begin_intake(&self, id: ConversationId, base: Seq) -> Result<StageId, StoreError>;
 
     /// Adds a batch, and a snapshot after it that is kept for good, if there is one. Its entries
-    /// follow those added before, or the base.
+    /// follow those added before, or the base; if not, it is refused ([`StoreError::Conflict`]), as
+    /// it is if an attachment is missing ([`StoreError::NoAttachment`]). The items it took are those
+    /// of another store, and are not looked at.
     async fn stage(
         &self,
         stage: StageId,
@@ -248,7 +301,13 @@ pub trait Intake: Send + Sync {
     ) -> Result<Vec<Record>, StoreError>;
 
     /// Makes it the conversation's history, with its inbox items. Refused
-    /// ([`StoreError::Conflict`]) if the conversation has changed since it was begun.
+    /// ([`StoreError::Conflict`]) if the conversation has changed since it was begun, or is there
+    /// by now. A whole one has entries ([`StoreError::Invalid`]); what follows a base may be empty.
+    ///
+    /// The conversation is open from then on, even if its last entry is `Moved`. The client keys
+    /// of its inputs are known, and an item that waits under one of them is taken. If the
+    /// conversation had been moved away, what waited here went with it: what waits from then on is
+    /// what is given. The items given are put in as by [`Store::enqueue`], all or nothing.
     async fn adopt(
         &self,
         stage: StageId,
@@ -256,7 +315,7 @@ pub trait Intake: Send + Sync {
         waiting: &[Item],
     ) -> Result<(), StoreError>;
 
-    /// Forgets it.
+    /// Forgets it. What is not there any more is no error.
     async fn discard(&self, stage: StageId) -> Result<(), StoreError>;
 }
 

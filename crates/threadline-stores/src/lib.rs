@@ -1,3 +1,7 @@
 //! Where histories live.
+//!
+//! - [`memory`]: the model, gone with the process.
+//! - [`sqlite`]: one file, durable when an append returns.
 
+pub mod memory;
 pub mod sqlite;

@@ -23,6 +23,8 @@ mod search;
 mod segments;
 mod snapshot;
 mod sweep;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 use std::collections::HashMap;
@@ -324,11 +326,11 @@ impl Store for SqliteStore {
         .await
     }
 
-    async fn rewinds(&self, id: ConversationId) -> Result<Vec<(Seq, Seq)>, StoreError> {
+    async fn rewinds(&self, id: ConversationId, after: Seq) -> Result<Vec<(Seq, Seq)>, StoreError> {
         let tenant = self.tenant;
         self.read_store("read the rewinds of a conversation", move |connection| {
             let open = Open::get(connection, tenant, id)?;
-            Ok(read::rewinds(connection, open)?)
+            Ok(read::rewinds(connection, open, after)?)
         })
         .await
     }
@@ -352,7 +354,7 @@ impl Store for SqliteStore {
     async fn release(&self, lease: &Lease) -> Result<(), StoreError> {
         let (tenant, lease) = (self.tenant, lease.clone());
         self.write("give a lease back", 0, move |connection| {
-            Ok(lease::release(connection, tenant, &lease)?)
+            lease::release(connection, tenant, &lease)
         })
         .await
     }

@@ -10,9 +10,12 @@ pub const METADATA_CAP_BYTES: usize = 2048;
 pub const DROPPED_KEY: &str = "metadata_dropped";
 
 /// What an entry carries beside its fact.
+///
+/// Values of a type that this version does not know are passed over when a record is read: they
+/// stay in the record.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Metadata(BTreeMap<String, Value>);
+pub struct Metadata(#[serde(deserialize_with = "known_values")] BTreeMap<String, Value>);
 
 /// One metadata value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +27,24 @@ pub enum Value {
     Number(i64),
     /// A word or two.
     Text(String),
+}
+
+fn known_values<'de, D>(deserializer: D) -> Result<BTreeMap<String, Value>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+{
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Any {
+        Known(Value),
+        Unknown(serde::de::IgnoredAny),
+    }
+    let all = BTreeMap::<String, Any>::deserialize(deserializer)?;
+    let known = all.into_iter().filter_map(|(key, value)| match value {
+        Any::Known(value) => Some((key, value)),
+        Any::Unknown(_) => None,
+    });
+    Ok(known.collect())
 }
 
 /// Why metadata was refused.
@@ -135,6 +156,12 @@ mod tests {
         assert!(matches!(Metadata::checked([big]), Err(MetadataRefused::TooLarge { .. })));
         let key = ("Note".to_owned(), Value::Flag(true));
         assert_eq!(Metadata::checked([key]), Err(MetadataRefused::Key("Note".into())));
+    }
+
+    #[test]
+    fn values_of_a_newer_version_are_passed_over() {
+        let metadata: Metadata = serde_json::from_str(r#"{"a":1,"b":1.5,"c":[true]}"#).unwrap();
+        assert_eq!(metadata, Metadata::checked([("a".to_owned(), Value::Number(1))]).unwrap());
     }
 
     #[test]

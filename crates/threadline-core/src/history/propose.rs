@@ -181,6 +181,8 @@ impl History {
         let mut draft = Draft::new(self.clone(), stamp)?;
         let forked = Forked { from, seq: self.head(), hash: self.head_hash() };
         draft.place(Proposal::new(AgentId::CONVERSATION, forked, stamp.counter))?;
+        // The store has every agent's sums as they are at the parent's head, not here.
+        draft.touched.extend(self.state().agents.keys());
         draft.settle(aftermath)?;
         draft.finish()
     }

@@ -14,13 +14,14 @@ pub struct Conversation {
     pub head: Seq,
     /// That entry's hash.
     pub head_hash: Digest,
-    /// When its first entry was placed, a fork's own first.
+    /// When its first entry was placed, a fork's own first (its newest `Forked`).
     pub created_at: Timestamp,
     /// When its last entry was placed.
     pub active_at: Timestamp,
     /// How it came here.
     pub origin: Origin,
-    /// The conversation it branched off, and the last entry they share.
+    /// The conversation it branched off, and the last entry they share: as it was begun here, or as
+    /// the newest `Forked` says of what was taken in.
     pub forked_from: Option<(ConversationId, Seq)>,
     /// Whether it was moved away: it can be read but goes on elsewhere.
     pub moved_away: bool,
@@ -33,7 +34,8 @@ pub struct Conversation {
 pub enum Origin {
     /// It was begun here, or moved here and goes on exactly.
     Own,
-    /// It is a copy of one that may go on elsewhere: its first append settles open calls.
+    /// It is a copy of one that may go on elsewhere: its first append settles open calls, and makes
+    /// it its own.
     Copy,
 }
 

@@ -8,7 +8,7 @@ pub const PAGE_CAP_BYTES: usize = 1024 * 1024;
 /// Which records to read. A page may be shorter than asked for; only an empty one is the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// The first entry of the page.
+    /// The first entry of the page, if it is there and of the thread, or the next that is.
     pub from: Seq,
     /// Which way it goes.
     pub direction: Direction,

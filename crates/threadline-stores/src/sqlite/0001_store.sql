@@ -1,6 +1,6 @@
 -- The first form of the store.
 --
--- An entry, its outline row and its snapshot have the same number: log << 36 | seq. A log is
+-- An entry and its outline row have the same number: log << 36 | seq. A log is
 -- a run of entries that was written by one conversation; a conversation reads through its
 -- segments, so that a fork shares logs and copies nothing.
 
@@ -60,7 +60,7 @@ CREATE UNIQUE INDEX conversation_id ON conversation (tenant, id);
 -- Every list is a merge of these by archived and state, so that an append moves one index row.
 CREATE INDEX conversation_active ON conversation (tenant, archived, state, active_at, id);
 CREATE INDEX conversation_created ON conversation (tenant, archived, state, created_at, id);
-CREATE INDEX conversation_due ON conversation (tenant, due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX conversation_due ON conversation (tenant, due_at, id) WHERE due_at IS NOT NULL;
 
 CREATE TABLE label (
   tenant       INTEGER NOT NULL,
@@ -134,7 +134,8 @@ CREATE TABLE agent (
   PRIMARY KEY (conversation, agent)
 ) STRICT, WITHOUT ROWID;
 
--- A taken item keeps its key and digest, so that no key is taken twice.
+-- A taken item keeps its key and digest, so that no key is taken twice. A fork also knows the
+-- keys that were taken in entries it shares.
 CREATE TABLE inbox (
   num          INTEGER PRIMARY KEY AUTOINCREMENT,
   conversation INTEGER NOT NULL,
@@ -148,6 +149,7 @@ CREATE UNIQUE INDEX inbox_key ON inbox (conversation, client_key);
 CREATE INDEX inbox_waiting ON inbox (conversation) WHERE taken_seq IS NULL;
 CREATE INDEX inbox_due ON inbox (conversation, due) WHERE taken_seq IS NULL;
 
+-- A snapshot has the number conversation << 36 | seq.
 CREATE TABLE snapshot (
   id           INTEGER PRIMARY KEY,
   hash         BLOB NOT NULL,

@@ -14,8 +14,8 @@ use threadline_core::store::{Lease, StoreError};
 
 use super::blobs;
 use super::conversation::{
-    Known, OWN, Open, keep_agents, labels_of, labels_text, message_number, origin_number,
-    state_number,
+    Known, OWN, Open, forget_agents, keep_agents, labels_of, labels_text, message_number,
+    origin_number, state_number,
 };
 use super::error::Failure;
 use super::inbox;
@@ -47,7 +47,7 @@ pub(super) struct Ready {
 
 /// The key an input came with.
 pub(super) struct Key {
-    pub(super) key: Arc<str>,
+    pub(super) text: Arc<str>,
     pub(super) digest: Digest,
     pub(super) seq: Seq,
 }
@@ -92,7 +92,7 @@ impl Ready {
                 Fact::Rewound(rewound) => ready.rewinds.push((entry.seq, rewound.to)),
                 Fact::Forked(forked) => ready.forked = Some((forked.from, forked.seq, entry.at)),
                 Fact::Input(input) => ready.keys.extend(input.client_key.as_ref().map(|key| Key {
-                    key: Arc::clone(key),
+                    text: Arc::clone(key),
                     digest: input_digest(input),
                     seq: entry.seq,
                 })),
@@ -135,9 +135,12 @@ impl Ready {
         log: i64,
         conversation: i64,
     ) -> Result<(), Failure> {
-        blobs::require(connection, &self.attachments)?;
         self.write_entries(connection, log)?;
         self.write_rows(connection, log)?;
+        if self.rewinds() {
+            // A batch with a rewind names all agents there are.
+            forget_agents(connection, conversation)?;
+        }
         keep_agents(connection, conversation, &self.agents)?;
         inbox::take(connection, conversation, &self.taken)?;
         inbox::keep_keys(connection, conversation, &self.keys)?;
@@ -198,6 +201,22 @@ impl Ready {
         Ok(())
     }
 
+    /// Refuses what names an attachment that is not kept, or a client key that is taken.
+    fn check(&self, connection: &Connection, holder: &inbox::Holder) -> Result<(), Failure> {
+        blobs::require(connection, &self.attachments)?;
+        holder.check_keys(connection, &self.keys, &self.taken)
+    }
+
+    /// Refuses what names an attachment that is not kept.
+    pub(super) fn check_attachments(&self, connection: &Connection) -> Result<(), Failure> {
+        blobs::require(connection, &self.attachments)
+    }
+
+    /// Whether it has a rewind.
+    pub(super) fn rewinds(&self) -> bool {
+        !self.rewinds.is_empty()
+    }
+
     /// Whether the inbox may have other items waiting after this batch.
     fn changes_inbox(&self) -> bool {
         !self.taken.is_empty() || !self.keys.is_empty()
@@ -217,6 +236,8 @@ pub(super) fn append(
     if !follows || known.moved || !known.is_held_by(lease) {
         return settle(connection, &known, lease, ready);
     }
+    let holder = inbox::Holder { num: known.num, id, is_fork: known.is_fork };
+    ready.check(connection, &holder)?;
     ready.write(connection, known.tail_log, known.num)?;
     mark_unindexed(connection, known.tail_log)?;
     update(connection, tenant, id, &known, ready)
@@ -233,12 +254,12 @@ fn settle(
     let open = Open { num: known.num, head: known.head };
     if ready.is_stored(connection, open)? {
         Ok(())
+    } else if !known.is_held_by(lease) {
+        Err(StoreError::Fenced(id).into())
     } else if known.moved {
         Err(StoreError::MovedAway(id).into())
-    } else if known.is_held_by(lease) {
-        Err(StoreError::Conflict { id, expected: ready.base, head: known.head }.into())
     } else {
-        Err(StoreError::Fenced(id).into())
+        Err(StoreError::Conflict { id, expected: ready.base, head: known.head }.into())
     }
 }
 
@@ -264,7 +285,7 @@ fn update(
     let wake_at = sums.wake_at.map(Timestamp::micros);
     let due_at = if ready.moved {
         None
-    } else if ready.changes_inbox() || wake_at != known.wake_at {
+    } else if ready.changes_inbox() || wake_at != known.wake_at || known.origin != OWN {
         inbox::due_at(connection, known.num, wake_at)?
     } else {
         known.due_at
@@ -298,9 +319,7 @@ fn update(
     }
     if ready.moved {
         connection
-            .prepare_cached(
-                "UPDATE conversation SET moved = 1, claim = NULL, lease_until = NULL WHERE num = ?1",
-            )?
+            .prepare_cached("UPDATE conversation SET moved = 1 WHERE num = ?1")?
             .execute([known.num])?;
     }
     update_head(connection, known.num, ready)?;
@@ -403,6 +422,7 @@ pub(super) fn create(
         share_segments(connection, parent, num, at)?;
     }
     add_segment(connection, num, at.next(), num)?;
+    first.check(connection, &inbox::Holder { num, id, is_fork: base.is_some() })?;
     first.write(connection, num, num)?;
     mark_unindexed(connection, num)?;
     let row = NewRow {
@@ -507,18 +527,33 @@ pub(super) fn advance(
     update(connection, tenant, id, &known, last)
 }
 
-/// Opens a conversation that was taken in again: it goes on here, without an owner.
+/// Says where a conversation branched off, once the entry that tells is taken in.
+pub(super) fn branch_off(
+    connection: &Connection,
+    num: i64,
+    from: (ConversationId, Seq),
+    at: Timestamp,
+) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached(
+            "UPDATE conversation SET forked_from = ?2, forked_seq = ?3, created_at = ?4
+             WHERE num = ?1",
+        )?
+        .execute(params![num, from.0.0.as_bytes(), seq_int(from.1), at.micros()])?;
+    connection
+        .prepare_cached("UPDATE label SET created_at = ?2 WHERE conversation = ?1")?
+        .execute([num, at.micros()])
+        .map(drop)
+}
+
+/// Opens a conversation that was taken in: it goes on here.
 pub(super) fn reopen(
     connection: &Connection,
     num: i64,
     origin: threadline_core::store::Origin,
 ) -> rusqlite::Result<()> {
     connection
-        .prepare_cached(
-            "UPDATE conversation SET origin = ?2, moved = 0, epoch = epoch + 1, claim = NULL,
-               lease_until = NULL
-             WHERE num = ?1",
-        )?
+        .prepare_cached("UPDATE conversation SET origin = ?2, moved = 0 WHERE num = ?1")?
         .execute([num, origin_number(origin)])
         .map(drop)
 }

@@ -151,7 +151,7 @@ fn opening(error: rusqlite::Error) -> StoreError {
 }
 
 /// The error of a call to the file system.
-pub(super) fn file_error(doing: &'static str, path: &Path, error: io::Error) -> StoreError {
+pub(super) fn file_error(doing: &'static str, path: &Path, error: &io::Error) -> StoreError {
     match error.kind() {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             StoreError::ReadOnly(format!(
@@ -168,7 +168,7 @@ pub(super) fn file_error(doing: &'static str, path: &Path, error: io::Error) -> 
 
 /// Makes the file, for its owner only, and the folder it is in.
 fn make_file(path: &Path) -> Result<(), StoreError> {
-    let failed = |error| file_error("create the store", path, error);
+    let failed = |error: io::Error| file_error("create the store", path, &error);
     let folder = folder_of(path);
     if !folder.exists() {
         make_folder(folder).map_err(failed)?;

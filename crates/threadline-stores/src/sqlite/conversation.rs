@@ -30,6 +30,8 @@ pub(super) struct Known {
     pub(super) state: i64,
     pub(super) labels: Option<String>,
     pub(super) title: Option<String>,
+    /// Whether it branched off another.
+    pub(super) is_fork: bool,
 }
 
 impl Known {
@@ -42,7 +44,8 @@ impl Known {
         connection
             .prepare_cached(
                 "SELECT num, head_seq, head_hash, tail_log, created_at, origin, moved, epoch,
-                        claim, wake_at, due_at, archived, state, labels, title
+                        claim, wake_at, due_at, archived, state, labels, title,
+                        forked_from IS NOT NULL
                  FROM conversation WHERE tenant = ?1 AND id = ?2",
             )?
             .query_row(params![tenant, id.0.as_bytes()], |row| {
@@ -62,6 +65,7 @@ impl Known {
                     state: row.get(12)?,
                     labels: row.get(13)?,
                     title: row.get(14)?,
+                    is_fork: row.get(15)?,
                 })
             })
             .optional()
@@ -160,6 +164,14 @@ pub(super) fn conversation(
         Some(row) => listed(row),
         None => Err(StoreError::NotFound(id).into()),
     }
+}
+
+/// Forgets the agents of a conversation.
+pub(super) fn forget_agents(connection: &Connection, conversation: i64) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("DELETE FROM agent WHERE conversation = ?1")?
+        .execute([conversation])
+        .map(drop)
 }
 
 /// Writes the sums of agents.

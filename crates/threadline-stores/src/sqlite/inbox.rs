@@ -1,17 +1,28 @@
 //! The inbox: items that wait for a conversation, and the keys of those that were taken.
 
-use rusqlite::{Connection, OptionalExtension as _, params};
+use std::collections::BTreeSet;
+
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use threadline_core::clock::Timestamp;
 use threadline_core::history::batch::Taken;
 use threadline_core::history::fact::Digest;
 use threadline_core::id::{ConversationId, Seq};
-use threadline_core::inbox::{CLIENT_KEY_CAP_BYTES, Item, ItemNumber};
+use threadline_core::inbox::{Body, CLIENT_KEY_CAP_BYTES, Item, ItemNumber};
 use threadline_core::store::{Queued, StoreError};
 
 use super::append::Key;
+use super::blobs;
 use super::conversation::{Known, Open};
 use super::error::{Failure, damaged};
 use super::number::{count, int, rows, seq_int};
+
+/// The conversation whose inbox it is.
+pub(super) struct Holder {
+    pub(super) num: i64,
+    pub(super) id: ConversationId,
+    /// Whether it shares entries with another, and so knows the keys taken in them.
+    pub(super) is_fork: bool,
+}
 
 /// Puts an item into the inbox, or tells what became of it before.
 pub(super) fn enqueue(
@@ -22,13 +33,16 @@ pub(super) fn enqueue(
     now: Timestamp,
 ) -> Result<Queued, Failure> {
     let known = Known::get(connection, tenant, id)?;
+    let holder = Holder { num: known.num, id, is_fork: known.is_fork };
+    if let Some(queued) = holder.known(connection, item)? {
+        return Ok(queued);
+    }
     if known.moved {
         return Err(StoreError::MovedAway(id).into());
     }
-    let (queued, due) = put(connection, known.num, id, item, now)?;
-    if let Some(due) = due
-        && known.due_at.is_none_or(|earlier| due < earlier)
-    {
+    check(connection, item)?;
+    let (queued, due) = holder.put(connection, item, now)?;
+    if known.due_at.is_none_or(|earlier| due < earlier) {
         connection
             .prepare_cached("UPDATE conversation SET due_at = ?2 WHERE num = ?1")?
             .execute([known.num, due])?;
@@ -36,55 +50,122 @@ pub(super) fn enqueue(
     Ok(queued)
 }
 
-/// Puts an item into the inbox of a conversation. Tells also when it is due, if it is new.
-pub(super) fn put(
-    connection: &Connection,
-    conversation: i64,
-    id: ConversationId,
-    item: &Item,
-    now: Timestamp,
-) -> Result<(Queued, Option<i64>), Failure> {
+/// Refuses an item that no inbox takes.
+pub(super) fn check(connection: &Connection, item: &Item) -> Result<(), Failure> {
     if item.client_key.len() > CLIENT_KEY_CAP_BYTES {
         let cap = CLIENT_KEY_CAP_BYTES;
         return Err(StoreError::TooLarge { what: "the client key", cap }.into());
     }
-    let digest = item.digest();
-    if let Some((there, queued)) = find_key(connection, conversation, &item.client_key)? {
-        if there == digest {
-            return Ok((queued, None));
+    match &item.body {
+        Body::Input(input) => {
+            let digests: Vec<Digest> = input.attachments.iter().map(|a| a.digest).collect();
+            blobs::require(connection, &digests)
         }
-        let key = item.client_key.as_ref().to_owned();
-        return Err(StoreError::KeyConflict { id, key }.into());
+        Body::Approval { .. } | Body::Cancel | Body::Command(_) => Ok(()),
     }
-    let bytes = serde_json::to_vec(item)
-        .map_err(|error| StoreError::Invalid(format!("the item cannot be written: {error}")))?;
-    // An item that may go in at once is due since now.
-    let due = item.due.unwrap_or(now).micros();
-    connection
-        .prepare_cached(
-            "INSERT INTO inbox (conversation, client_key, digest, due, item)
-             VALUES (?1, ?2, ?3, ?4, ?5)",
-        )?
-        .execute(params![conversation, item.client_key, digest.0, due, bytes])?;
-    let number = ItemNumber(count(connection.last_insert_rowid()));
-    Ok((Queued { number, taken: None }, Some(due)))
 }
 
-fn find_key(
-    connection: &Connection,
-    conversation: i64,
-    key: &str,
-) -> rusqlite::Result<Option<(Digest, Queued)>> {
-    connection
-        .prepare_cached(
-            "SELECT num, digest, taken_seq FROM inbox WHERE conversation = ?1 AND client_key = ?2",
-        )?
-        .query_row(params![conversation, key], |row| {
-            let number = ItemNumber(count(row.get(0)?));
-            let taken = row.get::<_, Option<i64>>(2)?.map(|seq| Seq(count(seq)));
-            Ok((Digest(row.get(1)?), Queued { number, taken }))
-        })
-        .optional()
+impl Holder {
+    /// The answer that an item got before, if its key is known.
+    pub(super) fn known(
+        &self,
+        connection: &Connection,
+        item: &Item,
+    ) -> Result<Option<Queued>, Failure> {
+        match self.find(connection, &item.client_key)? {
+            None => Ok(None),
+            Some((digest, queued)) if digest == item.digest() => Ok(Some(queued)),
+            Some(_) => Err(self.key_conflict(&item.client_key)),
+        }
+    }
+
+    /// Puts a new item in. Tells also from when on it is due.
+    pub(super) fn put(
+        &self,
+        connection: &Connection,
+        item: &Item,
+        now: Timestamp,
+    ) -> Result<(Queued, i64), Failure> {
+        let bytes = serde_json::to_vec(item)
+            .map_err(|error| StoreError::Invalid(format!("the item cannot be written: {error}")))?;
+        // An item that may go in at once is due since now.
+        let due = item.due.unwrap_or(now).micros();
+        connection
+            .prepare_cached(
+                "INSERT INTO inbox (conversation, client_key, digest, due, item)
+                 VALUES (?1, ?2, ?3, ?4, ?5)",
+            )?
+            .execute(params![self.num, item.client_key, item.digest().0, due, bytes])?;
+        let number = ItemNumber(count(connection.last_insert_rowid()));
+        Ok((Queued { number, taken: None }, due))
+    }
+
+    /// Refuses inputs whose key was taken before, or waits under another body and is not taken
+    /// with them.
+    pub(super) fn check_keys(
+        &self,
+        connection: &Connection,
+        keys: &[Key],
+        taken: &[Taken],
+    ) -> Result<(), Failure> {
+        for (index, Key { text: key, digest, .. }) in keys.iter().enumerate() {
+            let again = keys.iter().take(index).any(|earlier| earlier.text == *key);
+            let free = match self.find(connection, key)? {
+                None => true,
+                Some((waits_as, queued)) => {
+                    let takes = taken.iter().any(|taken| taken.item == queued.number);
+                    queued.taken.is_none() && (takes || waits_as == *digest)
+                }
+            };
+            if again || !free {
+                return Err(self.key_conflict(key));
+            }
+        }
+        Ok(())
+    }
+
+    fn key_conflict(&self, key: &str) -> Failure {
+        StoreError::KeyConflict { id: self.id, key: key.to_owned() }.into()
+    }
+
+    fn find(
+        &self,
+        connection: &Connection,
+        key: &str,
+    ) -> rusqlite::Result<Option<(Digest, Queued)>> {
+        let own = connection
+            .prepare_cached(
+                "SELECT num, digest, taken_seq FROM inbox
+                 WHERE conversation = ?1 AND client_key = ?2",
+            )?
+            .query_row(params![self.num, key], key_row)
+            .optional()?;
+        if own.is_some() || !self.is_fork {
+            return Ok(own);
+        }
+        // In the entries of a shared segment, the keys were taken by the one who wrote them.
+        connection
+            .prepare_cached(
+                "SELECT inbox.num, digest, taken_seq
+                 FROM segment CROSS JOIN log ON log.num = segment.log
+                 CROSS JOIN inbox
+                   ON inbox.conversation = log.conversation AND inbox.client_key = ?2
+                 WHERE segment.conversation = ?1 AND log.conversation <> ?1
+                   AND taken_seq >= segment.from_seq
+                   AND taken_seq < (SELECT min(next.from_seq) FROM segment next
+                                    WHERE next.conversation = ?1
+                                      AND next.from_seq > segment.from_seq)
+                 LIMIT 1",
+            )?
+            .query_row(params![self.num, key], key_row)
+            .optional()
+    }
+}
+
+fn key_row(row: &Row<'_>) -> rusqlite::Result<(Digest, Queued)> {
+    let number = ItemNumber(count(row.get(0)?));
+    let taken = row.get::<_, Option<i64>>(2)?.map(|seq| Seq(count(seq)));
+    Ok((Digest(row.get(1)?), Queued { number, taken }))
 }
 
 /// Items that were not yet taken, after a number.
@@ -141,7 +222,7 @@ pub(super) fn keep_keys(
     conversation: i64,
     keys: &[Key],
 ) -> rusqlite::Result<()> {
-    for Key { key, digest, seq } in keys {
+    for Key { text, digest, seq } in keys {
         connection
             .prepare_cached(
                 "INSERT INTO inbox (conversation, client_key, digest, taken_seq)
@@ -149,7 +230,30 @@ pub(super) fn keep_keys(
                  ON CONFLICT (conversation, client_key) DO UPDATE SET taken_seq = ?4, item = NULL
                  WHERE taken_seq IS NULL",
             )?
-            .execute(params![conversation, key, digest.0, seq_int(*seq)])?;
+            .execute(params![conversation, text, digest.0, seq_int(*seq)])?;
+    }
+    Ok(())
+}
+
+/// Takes what waited in a conversation that was moved away and did not come back with it.
+pub(super) fn take_gone(
+    connection: &Connection,
+    conversation: i64,
+    at: Seq,
+    back: &[Item],
+) -> rusqlite::Result<()> {
+    let back: BTreeSet<&str> = back.iter().map(|item| &*item.client_key).collect();
+    let waiting: Vec<(i64, String)> = connection
+        .prepare_cached(
+            "SELECT num, client_key FROM inbox INDEXED BY inbox_waiting
+             WHERE conversation = ?1 AND taken_seq IS NULL",
+        )?
+        .query_map([conversation], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<Result<_, _>>()?;
+    let mut take =
+        connection.prepare_cached("UPDATE inbox SET taken_seq = ?2, item = NULL WHERE num = ?1")?;
+    for (number, _) in waiting.iter().filter(|(_, key)| !back.contains(key.as_str())) {
+        take.execute([*number, seq_int(at)])?;
     }
     Ok(())
 }

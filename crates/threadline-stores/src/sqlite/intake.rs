@@ -7,18 +7,21 @@ use rusqlite::Connection;
 use threadline_core::clock::Timestamp;
 use threadline_core::history::batch::Batch;
 use threadline_core::history::fact::Digest;
-use threadline_core::history::record::GENESIS;
+use threadline_core::history::record::{GENESIS, Record};
+use threadline_core::history::snapshot::Snapshot;
 use threadline_core::id::{ConversationId, Seq};
 use threadline_core::inbox::Item;
 use threadline_core::store::{Intake, Origin, StageId, StoreError};
 
 use super::SqliteStore;
-use super::append::{NewRow, Ready, advance, mark_unindexed, reopen};
-use super::conversation::{Known, origin_number};
+use super::append::{NewRow, Ready, advance, branch_off, mark_unindexed, reopen};
+use super::conversation::{Known, forget_agents, origin_number};
 use super::error::Failure;
 use super::inbox;
 use super::number::{count, int};
+use super::read;
 use super::segments::{add_segment, new_log};
+use super::snapshot;
 use super::sweep;
 
 /// An intake under way.
@@ -32,6 +35,8 @@ pub(super) struct Stage {
     head_hash: Digest,
     created_at: Timestamp,
     forked_from: Option<(ConversationId, Seq)>,
+    /// Whether any batch has a rewind.
+    rewinds: bool,
     /// The sums of the last batch, without its entries.
     last: Option<Arc<Ready>>,
 }
@@ -54,13 +59,19 @@ impl Intake for SqliteStore {
             head_hash: base_hash,
             created_at: Timestamp::default(),
             forked_from: None,
+            rewinds: false,
             last: None,
         };
         self.keep_stage(stage, staged);
         Ok(stage)
     }
 
-    async fn stage(&self, stage: StageId, batch: &Batch) -> Result<(), StoreError> {
+    async fn stage(
+        &self,
+        stage: StageId,
+        batch: &Batch,
+        snapshot: Option<&Snapshot>,
+    ) -> Result<(), StoreError> {
         let mut staged = self.find_stage(stage)?;
         let mut ready = Ready::new(batch)?;
         ready.forget_taken();
@@ -76,16 +87,41 @@ impl Intake for SqliteStore {
             staged.created_at = at;
         }
         (staged.head, staged.head_hash) = (ready.head, ready.head_hash);
-        let log = int(stage.0);
+        staged.rewinds |= ready.rewinds();
+        let (log, snapshot) = (int(stage.0), snapshot.cloned());
+        if let Some(snapshot) = &snapshot
+            && (snapshot.seq, snapshot.hash) != (ready.head, ready.head_hash)
+        {
+            let (id, seq, head) = (staged.id, snapshot.seq, ready.head);
+            return Err(StoreError::NoEntry { id, seq, head });
+        }
         let ready = self
             .write("take in a batch", ready.bytes, move |connection| {
+                ready.check_attachments(connection)?;
                 ready.write(connection, log, log)?;
+                if let Some(snapshot) = &snapshot {
+                    snapshot::write(connection, log, snapshot, true)?;
+                }
                 Ok(ready)
             })
             .await?;
         staged.last = Some(Arc::new(ready.without_entries()));
         self.keep_stage(stage, staged);
         Ok(())
+    }
+
+    async fn staged(
+        &self,
+        stage: StageId,
+        from: Seq,
+        most: usize,
+    ) -> Result<Vec<Record>, StoreError> {
+        drop(self.find_stage(stage)?);
+        let log = int(stage.0);
+        self.read_store("read what was taken in", move |connection| {
+            Ok(read::staged(connection, log, from, most)?)
+        })
+        .await
     }
 
     async fn adopt(
@@ -104,13 +140,14 @@ impl Intake for SqliteStore {
         };
         self.write("adopt what was taken in", 0, move |connection| adoption.adopt(connection))
             .await?;
-        self.forget_stage(stage);
+        drop(self.forget_stage(stage));
         Ok(())
     }
 
     async fn discard(&self, stage: StageId) -> Result<(), StoreError> {
-        drop(self.find_stage(stage)?);
-        self.forget_stage(stage);
+        if self.forget_stage(stage).is_none() {
+            return Ok(());
+        }
         let log = int(stage.0);
         let doing = "discard what was taken in";
         self.write(doing, 0, move |connection| Ok(sweep::leave_log(connection, log)?)).await?;
@@ -134,8 +171,8 @@ impl SqliteStore {
         })
     }
 
-    fn forget_stage(&self, stage: StageId) {
-        self.stages.lock().unwrap_or_else(PoisonError::into_inner).remove(&stage);
+    fn forget_stage(&self, stage: StageId) -> Option<Stage> {
+        self.stages.lock().unwrap_or_else(PoisonError::into_inner).remove(&stage)
     }
 }
 
@@ -151,9 +188,13 @@ fn begin(
     let (conversation, hash) = match (base, known) {
         (Seq::ZERO, None) => (None, GENESIS),
         (_, None) => return Err(StoreError::NotFound(id).into()),
+        (Seq::ZERO, Some(_)) => return Err(StoreError::Exists(id).into()),
         (base, Some(known)) if base == known.head => (Some(known.num), known.head_hash),
-        (base, Some(known)) => {
-            return Err(StoreError::Conflict { id, expected: base, head: known.head }.into());
+        (base, Some(Known { head, .. })) if base > head => {
+            return Err(StoreError::NoEntry { id, seq: base, head }.into());
+        }
+        (base, Some(Known { head, .. })) => {
+            return Err(StoreError::Conflict { id, expected: base, head }.into());
         }
     };
     Ok((new_log(connection, conversation, base, Some(run))?, hash))
@@ -171,6 +212,9 @@ struct Adoption {
 
 impl Adoption {
     fn adopt(&self, connection: &Connection) -> Result<(), Failure> {
+        for item in &self.waiting {
+            inbox::check(connection, item)?;
+        }
         let known = Known::find(connection, self.tenant, self.staged.id)?;
         let num = match (known, &self.staged.last) {
             (None, Some(last)) if self.staged.base == Seq::ZERO => self.begin(connection, last)?,
@@ -181,12 +225,18 @@ impl Adoption {
             (None, _) => return Err(StoreError::NotFound(self.staged.id).into()),
             (Some(known), last) => self.go_on(connection, &known, last.as_deref())?,
         };
+        let (known, id) = (Known::get(connection, self.tenant, self.staged.id)?, self.staged.id);
+        let holder = inbox::Holder { num, id, is_fork: known.is_fork };
         for item in &self.waiting {
-            inbox::put(connection, num, self.staged.id, item, self.now)?;
+            if holder.known(connection, item)?.is_none() {
+                holder.put(connection, item, self.now)?;
+            }
         }
-        let wake_at = connection
-            .prepare_cached("SELECT wake_at FROM conversation WHERE num = ?1")?
-            .query_row([num], |row| row.get(0))?;
+        // A copy does not wake by itself: its timers are those of another.
+        let wake_at = match self.origin {
+            Origin::Own => known.wake_at,
+            Origin::Copy => None,
+        };
         let due_at = inbox::due_at(connection, num, wake_at)?;
         connection
             .prepare_cached("UPDATE conversation SET due_at = ?2 WHERE num = ?1")?
@@ -223,20 +273,21 @@ impl Adoption {
         if expected == Seq::ZERO || !unchanged {
             return Err(StoreError::Conflict { id, expected, head: known.head }.into());
         }
-        if known.moved {
-            // What waited went with it; what still waits comes back with the intake.
-            connection
-                .prepare_cached("DELETE FROM inbox WHERE conversation = ?1 AND taken_seq IS NULL")?
-                .execute([known.num])?;
-        }
         match last {
             Some(last) => {
                 self.unstage(connection)?;
                 add_segment(connection, known.num, expected.next(), self.log)?;
                 self.hand_over(connection, known.num)?;
                 advance(connection, self.tenant, id, self.log, last)?;
+                if let Some(from) = self.staged.forked_from {
+                    branch_off(connection, known.num, from, self.staged.created_at)?;
+                }
             }
             None => sweep::leave_log(connection, self.log)?,
+        }
+        if known.moved {
+            // What waited went with it; what still waits comes back with the intake.
+            inbox::take_gone(connection, known.num, self.staged.head, &self.waiting)?;
         }
         reopen(connection, known.num, self.origin)?;
         Ok(known.num)
@@ -252,6 +303,9 @@ impl Adoption {
 
     /// Gives the conversation what was kept under the number of the log.
     fn hand_over(&self, connection: &Connection, num: i64) -> rusqlite::Result<()> {
+        if self.staged.rewinds {
+            forget_agents(connection, num)?;
+        }
         for sql in [
             "INSERT OR REPLACE INTO agent
              SELECT ?1, agent, name, present, interactions, last_kind, last_at, description
@@ -263,6 +317,7 @@ impl Adoption {
         ] {
             connection.prepare_cached(sql)?.execute([num, self.log])?;
         }
+        snapshot::hand_over(connection, self.log, num)?;
         sweep::forget_extras(connection, self.log)
     }
 }

@@ -1,11 +1,13 @@
 //! Leases: who may append, and which conversations are due.
 
-use rusqlite::{Connection, OptionalExtension as _, params};
+use std::collections::HashSet;
+
+use rusqlite::{Connection, params};
 use threadline_core::clock::Timestamp;
 use threadline_core::id::{ConversationId, IdSource, Seq};
 use threadline_core::store::{ClaimId, Lease, LockedBy, StoreError};
 
-use super::conversation::{Known, WORKING, conversation_id};
+use super::conversation::{Known, OWN, WORKING, conversation_id};
 use super::error::Failure;
 use super::number::{count, int, moment};
 use super::run_file::Living;
@@ -98,15 +100,13 @@ impl Taker<'_> {
         let id = lease.conversation;
         let known = Known::get(connection, self.tenant, id)?;
         if !known.is_held_by(lease) {
-            let moved = known.moved;
-            let error = if moved { StoreError::MovedAway(id) } else { StoreError::Fenced(id) };
-            return Err(error.into());
+            return Err(StoreError::Fenced(id).into());
         }
         let until = self.now.plus_millis(self.ttl_ms);
         connection
             .prepare_cached("UPDATE conversation SET lease_until = ?2 WHERE num = ?1")?
             .execute([known.num, until.micros()])?;
-        Ok(Lease { until, head: known.head, ..lease.clone() })
+        Ok(Lease { until, ..lease.clone() })
     }
 
     /// Takes the leases of conversations that are due, the longest due first.
@@ -132,9 +132,14 @@ impl Taker<'_> {
         let mut statement = connection.prepare_cached(DUE)?;
         let mut rows = statement.query([self.tenant, self.now.micros()])?;
         let mut due = Vec::new();
+        let mut seen = HashSet::new();
         while due.len() < most
             && let Some(row) = rows.next()?
         {
+            // One that is due for two reasons is due since the first.
+            if !seen.insert(row.get::<_, i64>(0)?) {
+                continue;
+            }
             let holder = Holder {
                 claim: row.get(4)?,
                 owner: row.get(5)?,
@@ -154,22 +159,24 @@ impl Taker<'_> {
     }
 }
 
-/// A turn that can go on has been due since the last entry, anything else since its time came.
+/// A turn that can go on has been due since the last entry, anything else since its time came. A
+/// copy does not go on by itself. The limit that is none keeps SQLite from dropping the order.
 const DUE: &str = "
-    SELECT num, id, epoch, head_seq, claim, owner, run, lease_until FROM (
-      SELECT num, active_at AS due FROM conversation
-      WHERE tenant = ?1 AND archived = 0 AND state = 1
+    SELECT c.num, c.id, c.epoch, c.head_seq, c.claim, c.owner, c.run, c.lease_until FROM (
+      SELECT num, active_at AS due, id, 1 AS goes_on FROM conversation
+      WHERE tenant = ?1 AND archived = 0 AND state = 1 AND active_at <= ?2
       UNION ALL
-      SELECT num, active_at FROM conversation WHERE tenant = ?1 AND archived = 1 AND state = 1
+      SELECT num, active_at, id, 1 FROM conversation
+      WHERE tenant = ?1 AND archived = 1 AND state = 1 AND active_at <= ?2
       UNION ALL
-      SELECT num, due_at FROM conversation
-      WHERE tenant = ?1 AND due_at <= ?2 AND state <> 1
-      ORDER BY due)
-    CROSS JOIN conversation USING (num)
-    WHERE moved = 0";
-const _: () = assert!(WORKING == 1, "the query above names the state by its number");
+      SELECT num, due_at, id, 0 FROM conversation WHERE tenant = ?1 AND due_at <= ?2
+      ORDER BY due, id LIMIT -1) AS due
+    CROSS JOIN conversation c ON c.num = due.num
+    WHERE c.moved = 0 AND (c.origin = 0 OR NOT due.goes_on)";
+const _: () = assert!(WORKING == 1 && OWN == 0, "the query above names them by their numbers");
 
 /// A conversation whose lease can be taken.
+#[derive(Clone, Copy)]
 struct Seen {
     num: i64,
     id: ConversationId,
@@ -178,35 +185,30 @@ struct Seen {
 }
 
 /// Gives a lease back, if it is still the conversation's.
-pub(super) fn release(connection: &Connection, tenant: i64, lease: &Lease) -> rusqlite::Result<()> {
-    connection
-        .prepare_cached(
-            "UPDATE conversation SET claim = NULL, lease_until = NULL
-             WHERE tenant = ?1 AND id = ?2 AND epoch = ?3 AND claim = ?4
-             RETURNING num",
-        )?
-        .query_row(
-            params![tenant, lease.conversation.0.as_bytes(), int(lease.epoch), lease.claim],
-            |_| Ok(()),
-        )
-        .optional()
-        .map(drop)
+pub(super) fn release(connection: &Connection, tenant: i64, lease: &Lease) -> Result<(), Failure> {
+    let known = Known::get(connection, tenant, lease.conversation)?;
+    if known.is_held_by(lease) {
+        connection
+            .prepare_cached(
+                "UPDATE conversation SET claim = NULL, lease_until = NULL WHERE num = ?1",
+            )?
+            .execute([known.num])?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sqlite::tests::plan;
 
     /// What is due is found by indexes, in order.
     #[test]
     fn what_is_due_is_neither_scanned_nor_sorted() {
-        let connection = Connection::open_in_memory().unwrap();
-        connection.execute_batch(include_str!("0001_store.sql")).unwrap();
-        let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {DUE}")).unwrap();
-        let lines = statement.query_map([], |row| row.get::<_, String>(3)).unwrap();
-        let plan: String = lines.map(|line| line.unwrap() + "\n").collect();
+        let plan = plan(DUE);
         assert!(!plan.contains("SCAN conversation"), "{plan}");
         assert!(!plan.contains("TEMP B-TREE"), "{plan}");
         assert!(plan.contains("conversation_due"), "{plan}");
+        assert!(plan.contains("MERGE (UNION ALL)"), "{plan}");
     }
 }

@@ -80,29 +80,24 @@ fn label_sql(at: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sqlite::tests::plan;
 
     /// Every list is found by an index, whole and in order.
     #[test]
     fn no_list_scans_or_sorts() {
-        let connection = Connection::open_in_memory().unwrap();
-        connection.execute_batch(include_str!("0001_store.sql")).unwrap();
         let mut filters =
             vec![Filter::Current, Filter::Archived, Filter::All, Filter::Label("work".to_owned())];
         filters.extend([State::Resting, State::Working, State::Waiting].map(Filter::State));
         for filter in filters {
             for sort in [Sort::Active, Sort::Created] {
-                let plan = plan(&connection, &sql(&filter, sort));
+                let plan = plan(&sql(&filter, sort));
                 assert!(plan.contains("USING COVERING INDEX"), "{filter:?} {sort:?}\n{plan}");
+                let merges = plan.contains("MERGE (UNION ALL)");
+                assert_eq!(merges, !matches!(filter, Filter::Label(_)), "{plan}");
                 for wrong in ["SCAN conversation", "SCAN c\n", "SCAN label", "TEMP B-TREE"] {
                     assert!(!plan.contains(wrong), "{filter:?} {sort:?}\n{plan}");
                 }
             }
         }
-    }
-
-    fn plan(connection: &Connection, sql: &str) -> String {
-        let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
-        let lines = statement.query_map([], |row| row.get::<_, String>(3)).unwrap();
-        lines.map(|line| line.unwrap() + "\n").collect()
     }
 }

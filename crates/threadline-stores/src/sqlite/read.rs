@@ -1,6 +1,6 @@
 //! Reading records: pages of the whole ledger or of one thread, and single ones.
 
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use rusqlite::{Connection, OptionalExtension as _, Row};
 use threadline_core::history::fact::Digest;
 use threadline_core::history::record::Record;
 use threadline_core::id::{ConversationId, Seq};
@@ -139,8 +139,25 @@ pub(super) fn records(
     Ok(records)
 }
 
-/// Every rewind of a conversation, in order.
-pub(super) fn rewinds(connection: &Connection, open: Open) -> rusqlite::Result<Vec<(Seq, Seq)>> {
+/// Records of a log that is still being filled.
+pub(super) fn staged(
+    connection: &Connection,
+    log: i64,
+    from: Seq,
+    most: usize,
+) -> rusqlite::Result<Vec<Record>> {
+    let mut filling = Filling { records: Vec::new(), bytes: 0, most };
+    let (low, high) = (entry_id(log, from), entry_id(log, Seq(u64::MAX)));
+    filling.fill(connection, &Page::forward(from, most), low, high)?;
+    Ok(filling.records)
+}
+
+/// The rewinds of a conversation after a place, in order.
+pub(super) fn rewinds(
+    connection: &Connection,
+    open: Open,
+    after: Seq,
+) -> rusqlite::Result<Vec<(Seq, Seq)>> {
     // The segments of a conversation lie one after the other, and each is short of the next.
     let mut statement = connection.prepare_cached(
         "SELECT rewind.id, rewind.to_seq
@@ -148,10 +165,12 @@ pub(super) fn rewinds(connection: &Connection, open: Open) -> rusqlite::Result<V
                       coalesce(lead(from_seq) OVER (ORDER BY from_seq) - 1, ?2) AS to_seq
                FROM segment WHERE conversation = ?1) AS part
          CROSS JOIN rewind
-           ON rewind.id BETWEEN part.log << 36 | part.from_seq AND part.log << 36 | part.to_seq
+           ON rewind.id BETWEEN part.log << 36 | max(part.from_seq, ?3)
+                            AND part.log << 36 | part.to_seq
          ORDER BY part.from_seq, rewind.id",
     )?;
-    let found = statement.query_map(params![open.num, seq_int(open.head)], |row| {
+    let places = [open.num, seq_int(open.head), seq_int(after.next())];
+    let found = statement.query_map(places, |row| {
         let (_, seq) = log_and_seq(row.get(0)?);
         Ok((seq, Seq(count(row.get(1)?))))
     })?;

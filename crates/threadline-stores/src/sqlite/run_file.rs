@@ -44,7 +44,8 @@ impl RunFolder {
 
     /// Lets one process at a time open the store and look through the run files.
     pub(super) fn lock(&self) -> Result<File, StoreError> {
-        let failed = |error| file_error("lock the store while it is opened", &self.0, error);
+        let failed =
+            |error: io::Error| file_error("lock the store while it is opened", &self.0, &error);
         if !self.0.exists() {
             make_folder(&self.0).map_err(failed)?;
         }
@@ -65,7 +66,8 @@ impl RunFolder {
     /// Makes and holds the run file of a store that was just opened.
     pub(super) fn hold(&self, name: &str) -> Result<RunFile, StoreError> {
         let path = self.path_of(name);
-        let failed = |error| file_error("create the run file of the store", &path, error);
+        let failed =
+            |error: io::Error| file_error("create the run file of the store", &path, &error);
         let file = OpenOptions::new().write(true).create_new(true).open(&path).map_err(failed)?;
         file.try_lock().map_err(|error| match error {
             TryLockError::WouldBlock => StoreError::Busy,

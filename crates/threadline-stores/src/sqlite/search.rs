@@ -6,6 +6,7 @@ use std::sync::{Arc, PoisonError};
 
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension as _, params};
+use threadline_core::history::path::Path;
 use threadline_core::id::{AgentId, ConversationId, Seq};
 use threadline_core::search::{Phrase, phrases};
 use threadline_core::store::{Hit, Query, Search, StoreError};
@@ -145,7 +146,7 @@ impl Finder<'_> {
     /// The hits of one conversation, those it shares with others included.
     fn in_one(&self, id: ConversationId, query: &Query) -> Result<Vec<Hit>, Failure> {
         let open = Open::get(self.connection, self.tenant, id)?;
-        let path = Path::of(self.connection, open)?;
+        let path = path_of(self.connection, open)?;
         let mut hits = Vec::new();
         let mut place = query.after.map_or(open.head, |(_, seq)| seq.before()).min(open.head);
         while hits.len() < query.most
@@ -153,7 +154,7 @@ impl Finder<'_> {
         {
             self.each(segment.ids().0, entry_id(segment.log, place), |entry, agent| {
                 let (_, seq) = log_and_seq(entry);
-                hits.push(Hit { conversation: id, seq, agent, rewound: !path.has(seq) });
+                hits.push(Hit { conversation: id, seq, agent, rewound: !path.contains(seq) });
                 Ok(Enough::when(hits.len() >= query.most))
             })?;
             place = segment.from.before();
@@ -189,7 +190,7 @@ impl Finder<'_> {
                 std::collections::hash_map::Entry::Vacant(new) => new.insert(self.owner(num)?),
             };
             if let Some((conversation, path)) = owner {
-                let (conversation, rewound) = (*conversation, !path.has(seq));
+                let (conversation, rewound) = (*conversation, !path.contains(seq));
                 best.insert(Reverse((num, seq)), Hit { conversation, seq, agent, rewound });
                 if best.len() > query.most {
                     best.pop_last();
@@ -211,7 +212,7 @@ impl Finder<'_> {
             })
             .optional()?;
         let Some((id, open)) = found else { return Ok(None) };
-        Ok(Some((id, Path::of(self.connection, open)?)))
+        Ok(Some((id, path_of(self.connection, open)?)))
     }
 }
 
@@ -247,53 +248,7 @@ fn last_entry(after: Option<(i64, Seq)>, later: &HashMap<i64, i64>) -> i64 {
     }
 }
 
-/// The path of a conversation: the runs of entries that no rewind has left, newest first.
-#[derive(Debug, PartialEq, Eq)]
-struct Path(Vec<(Seq, Seq)>);
-
-impl Path {
-    fn of(connection: &Connection, open: Open) -> rusqlite::Result<Self> {
-        Ok(Self::new(open.head, &rewinds(connection, open)?))
-    }
-
-    /// The ancestors of the head: before an entry comes the one before it, and before a rewind
-    /// the one it leads to.
-    fn new(head: Seq, rewinds: &[(Seq, Seq)]) -> Self {
-        let mut runs = Vec::new();
-        let mut last = head;
-        for (seq, to) in rewinds.iter().rev() {
-            if *seq <= last {
-                runs.push((*seq, last));
-                last = *to;
-            }
-        }
-        runs.push((Seq(1), last));
-        Self(runs)
-    }
-
-    fn has(&self, seq: Seq) -> bool {
-        let run = self.0.partition_point(|(first, _)| *first > seq);
-        self.0.get(run).is_some_and(|(first, last)| (*first..=*last).contains(&seq))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn on_path(head: u64, rewinds: &[(u64, u64)]) -> Vec<u64> {
-        let rewinds: Vec<_> = rewinds.iter().map(|(seq, to)| (Seq(*seq), Seq(*to))).collect();
-        let path = Path::new(Seq(head), &rewinds);
-        (1..=head).filter(|seq| path.has(Seq(*seq))).collect()
-    }
-
-    #[test]
-    fn a_path_goes_around_what_was_rewound() {
-        assert_eq!(on_path(3, &[]), [1, 2, 3]);
-        assert_eq!(on_path(8, &[(6, 2)]), [1, 2, 6, 7, 8]);
-        // A rewind that is itself left behind, and one that takes another back.
-        assert_eq!(on_path(9, &[(4, 2), (7, 1)]), [1, 7, 8, 9]);
-        assert_eq!(on_path(9, &[(5, 2), (8, 4)]), [1, 2, 3, 4, 8, 9]);
-        assert_eq!(on_path(4, &[(4, 0)]), [4]);
-    }
+/// The entries of a conversation that no rewind has left.
+fn path_of(connection: &Connection, open: Open) -> rusqlite::Result<Path> {
+    Ok(Path::new(open.head, &rewinds(connection, open, Seq::ZERO)?))
 }

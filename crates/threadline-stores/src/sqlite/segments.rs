@@ -70,11 +70,6 @@ pub(super) fn hash_at(
     seq: Seq,
 ) -> rusqlite::Result<Option<Digest>> {
     let Some(id) = locate(connection, open, seq)? else { return Ok(None) };
-    hash_of(connection, id)
-}
-
-/// The hash of the entry with a number.
-pub(super) fn hash_of(connection: &Connection, id: i64) -> rusqlite::Result<Option<Digest>> {
     connection
         .prepare_cached("SELECT hash FROM entry WHERE id = ?1")?
         .query_row([id], |row| row.get(0).map(Digest))

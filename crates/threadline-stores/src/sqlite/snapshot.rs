@@ -1,8 +1,8 @@
-//! Snapshots: kept with the log their entry is in, so that a fork finds its parent's.
+//! Snapshots: kept with their conversation; a fork finds its parent's where they share entries.
 
 use std::collections::BTreeMap;
 
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, params};
 use threadline_core::history::fact::Digest;
 use threadline_core::history::snapshot::Snapshot;
 use threadline_core::id::{ConversationId, Seq};
@@ -11,9 +11,10 @@ use threadline_core::store::StoreError;
 use super::conversation::Open;
 use super::error::Failure;
 use super::number::{entry_id, log_and_seq};
-use super::segments::{Segment, hash_of, locate};
+use super::segments::{Segment, hash_at};
 
-/// The newest snapshot at or before a place.
+/// The newest snapshot at or before a place: the conversation's own, or one of those it shares
+/// entries with.
 pub(super) fn newest(
     connection: &Connection,
     tenant: i64,
@@ -22,49 +23,56 @@ pub(super) fn newest(
 ) -> Result<Option<Snapshot>, Failure> {
     let open = Open::get(connection, tenant, id)?;
     let mut place = at_most.min(open.head);
+    let mut newest = newest_of(connection, open, open.num, place)?;
     while let Some(segment) = Segment::at(connection, open, place)? {
-        match newest_in(connection, segment, place)? {
-            Some(Found::Good(snapshot)) => return Ok(Some(snapshot)),
-            // One that does not belong to its entry is only a cache that went bad: look before it.
-            Some(Found::Bad(seq)) => place = seq.before(),
-            None => place = segment.from.before(),
+        let writer = writer_of(connection, segment.log)?;
+        if writer != open.num {
+            let shared = newest_of(connection, open, writer, place)?;
+            newest = [newest, shared].into_iter().flatten().max_by_key(|found| found.seq);
+        }
+        // Those who wrote earlier segments have none that is newer and shared.
+        if newest.as_ref().is_some_and(|newest| newest.seq >= segment.from) {
+            break;
+        }
+        place = segment.from.before();
+    }
+    Ok(newest)
+}
+
+/// The newest snapshot that a conversation keeps at or before a place. One that does not belong
+/// to its entry is only a cache that went bad: an older one may do.
+fn newest_of(
+    connection: &Connection,
+    open: Open,
+    conversation: i64,
+    at_most: Seq,
+) -> rusqlite::Result<Option<Snapshot>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT id, hash, fold_version, body FROM snapshot
+         WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC",
+    )?;
+    let range = [entry_id(conversation, Seq::ZERO), entry_id(conversation, at_most)];
+    let mut rows = statement.query(range)?;
+    while let Some(row) = rows.next()? {
+        let (_, seq) = log_and_seq(row.get(0)?);
+        let (hash, fold_version) = (Digest(row.get(1)?), row.get(2)?);
+        if hash_at(connection, open, seq)? != Some(hash) {
+            continue;
+        }
+        if let Some((history, widgets)) = decode(row.get_ref(3)?.as_blob().unwrap_or_default()) {
+            return Ok(Some(Snapshot { seq, hash, fold_version, history, widgets }));
         }
     }
     Ok(None)
 }
 
-enum Found {
-    Good(Snapshot),
-    Bad(Seq),
+fn writer_of(connection: &Connection, log: i64) -> rusqlite::Result<i64> {
+    connection
+        .prepare_cached("SELECT conversation FROM log WHERE num = ?1")?
+        .query_row([log], |row| row.get(0))
 }
 
-fn newest_in(
-    connection: &Connection,
-    segment: Segment,
-    at_most: Seq,
-) -> rusqlite::Result<Option<Found>> {
-    let found = connection
-        .prepare_cached(
-            "SELECT id, hash, fold_version, body FROM snapshot
-             WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC LIMIT 1",
-        )?
-        .query_row([segment.ids().0, entry_id(segment.log, at_most)], |row| {
-            let body: Vec<u8> = row.get(3)?;
-            Ok((row.get::<_, i64>(0)?, Digest(row.get(1)?), row.get::<_, u32>(2)?, body))
-        })
-        .optional()?;
-    let Some((id, hash, fold_version, body)) = found else { return Ok(None) };
-    let (_, seq) = log_and_seq(id);
-    let belongs = hash_of(connection, id)? == Some(hash);
-    Ok(Some(match decode(&body).filter(|_| belongs) {
-        Some((history, widgets)) => {
-            Found::Good(Snapshot { seq, hash, fold_version, history, widgets })
-        }
-        None => Found::Bad(seq),
-    }))
-}
-
-/// Keeps a snapshot; one that is not for good replaces the last such one of its log.
+/// Keeps a snapshot; one that is not for good replaces the conversation's last such one.
 pub(super) fn keep(
     connection: &Connection,
     tenant: i64,
@@ -74,20 +82,24 @@ pub(super) fn keep(
 ) -> Result<(), Failure> {
     let open = Open::get(connection, tenant, id)?;
     let seq = snapshot.seq;
-    let entry =
-        locate(connection, open, seq)?.ok_or(StoreError::NoEntry { id, seq, head: open.head })?;
-    if hash_of(connection, entry)? != Some(snapshot.hash) {
-        return Err(StoreError::Invalid(format!(
-            "the snapshot at {seq} is not of the history of conversation {id}"
-        ))
-        .into());
+    if hash_at(connection, open, seq)? != Some(snapshot.hash) {
+        return Err(StoreError::NoEntry { id, seq, head: open.head }.into());
     }
     if !for_good {
-        let (log, _) = log_and_seq(entry);
         connection
             .prepare_cached("DELETE FROM snapshot WHERE id BETWEEN ?1 AND ?2 AND for_good = 0")?
-            .execute([entry_id(log, Seq::ZERO), entry_id(log, Seq(u64::MAX))])?;
+            .execute([entry_id(open.num, Seq::ZERO), entry_id(open.num, Seq(u64::MAX))])?;
     }
+    Ok(write(connection, open.num, snapshot, for_good)?)
+}
+
+/// Writes a snapshot under a number. What is kept for good stays so.
+pub(super) fn write(
+    connection: &Connection,
+    conversation: i64,
+    snapshot: &Snapshot,
+    for_good: bool,
+) -> rusqlite::Result<()> {
     connection
         .prepare_cached(
             "INSERT INTO snapshot (id, hash, fold_version, for_good, body)
@@ -96,17 +108,29 @@ pub(super) fn keep(
                hash = ?2, fold_version = ?3, for_good = max(for_good, ?4), body = ?5",
         )?
         .execute(params![
-            entry,
+            entry_id(conversation, snapshot.seq),
             snapshot.hash.0,
             snapshot.fold_version,
             for_good,
             encode(&snapshot.history, &snapshot.widgets)
-        ])?;
-    Ok(())
+        ])
+        .map(drop)
 }
 
+/// Gives a conversation the snapshots that were kept under the number of a staged log.
+pub(super) fn hand_over(connection: &Connection, log: i64, to: i64) -> rusqlite::Result<()> {
+    let moved_by = entry_id(to, Seq::ZERO) - entry_id(log, Seq::ZERO);
+    connection
+        .prepare_cached("UPDATE snapshot SET id = id + ?3 WHERE id BETWEEN ?1 AND ?2")?
+        .execute([entry_id(log, Seq::ZERO), entry_id(log, Seq(u64::MAX)), moved_by])
+        .map(drop)
+}
+
+/// The states of widgets, by name.
+type Widgets = BTreeMap<String, Vec<u8>>;
+
 /// The history's state and then each widget's name and state, each after its length.
-fn encode(history: &[u8], widgets: &BTreeMap<String, Vec<u8>>) -> Vec<u8> {
+fn encode(history: &[u8], widgets: &Widgets) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(history.len() + 8);
     let mut push = |part: &[u8]| {
         bytes.extend(u64::try_from(part.len()).unwrap_or(u64::MAX).to_le_bytes());
@@ -120,7 +144,7 @@ fn encode(history: &[u8], widgets: &BTreeMap<String, Vec<u8>>) -> Vec<u8> {
     bytes
 }
 
-fn decode(mut bytes: &[u8]) -> Option<(Vec<u8>, BTreeMap<String, Vec<u8>>)> {
+fn decode(mut bytes: &[u8]) -> Option<(Vec<u8>, Widgets)> {
     let history = part(&mut bytes)?.to_vec();
     let mut widgets = BTreeMap::new();
     while !bytes.is_empty() {

@@ -59,6 +59,8 @@ pub(super) fn remove_log_slice(connection: &Connection, log: i64) -> rusqlite::R
            (SELECT id FROM outline WHERE id BETWEEN ?1 AND ?2 LIMIT ?3)",
         "DELETE FROM rewind WHERE id IN
            (SELECT id FROM rewind WHERE id BETWEEN ?1 AND ?2 LIMIT ?3)",
+        "DELETE FROM snapshot WHERE id IN
+           (SELECT id FROM snapshot WHERE id BETWEEN ?1 AND ?2 LIMIT ?3)",
         "DELETE FROM entry WHERE id IN
            (SELECT id FROM entry WHERE id BETWEEN ?1 AND ?2 LIMIT ?3)",
     ] {

@@ -1,3 +1,5 @@
+//! What the generator makes is a history, and the same for the same seed.
+
 use threadline_core::history::Counts;
 use threadline_core::history::fact::Fact;
 use threadline_core::history::state::Stage;

@@ -1,0 +1,167 @@
+//! Taking in what was exported elsewhere, in memory.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use threadline_core::clock::Timestamp;
+use threadline_core::history::batch::Batch;
+use threadline_core::history::fact::{Digest, Fact};
+use threadline_core::history::record::GENESIS;
+use threadline_core::id::{ConversationId, Seq};
+use threadline_core::inbox::{Item, ItemNumber};
+use threadline_core::store::{Intake, Origin, StageId, StoreError};
+
+use super::kept::{self, Kept};
+use super::{Content, MemoryStore};
+
+/// What is being taken in.
+pub(super) struct Staged {
+    handle: u64,
+    id: ConversationId,
+    base: (Seq, Digest),
+    head: (Seq, Digest),
+    batches: Vec<Batch>,
+}
+
+#[async_trait]
+impl Intake for MemoryStore {
+    async fn begin_intake(&self, id: ConversationId, base: Seq) -> Result<StageId, StoreError> {
+        let mut content = self.content();
+        let base = match content.kept(self.tenant, id) {
+            Err(_) if base == Seq::ZERO => (base, GENESIS),
+            Err(error) => return Err(error),
+            Ok(_) if base == Seq::ZERO => return Err(StoreError::Exists(id)),
+            Ok(kept) => {
+                let (hash, head) = (kept.placed(base)?.record.hash, kept.conversation.head);
+                if base != head {
+                    return Err(StoreError::Conflict { id, expected: base, head });
+                }
+                (base, hash)
+            }
+        };
+        let stage = StageId(content.number());
+        let staged = Staged { handle: self.handle, id, base, head: base, batches: Vec::new() };
+        content.stages.insert(stage, staged);
+        Ok(stage)
+    }
+
+    async fn stage(&self, stage: StageId, batch: &Batch) -> Result<(), StoreError> {
+        let mut content = self.content();
+        content.check_batch_attachments(batch)?;
+        let staged = self.staged(&mut content, stage)?;
+        if (batch.base, batch.base_hash) != staged.head {
+            let (id, head) = (staged.id, staged.head.0);
+            return Err(StoreError::Conflict { id, expected: batch.base, head });
+        }
+        staged.head = (batch.head(), batch.head_hash());
+        staged.batches.push(batch.clone());
+        Ok(())
+    }
+
+    async fn adopt(
+        &self,
+        stage: StageId,
+        origin: Origin,
+        waiting: &[Item],
+    ) -> Result<(), StoreError> {
+        let mut content = self.content();
+        let staged = self.staged(&mut content, stage)?;
+        let (id, base, batches) = (staged.id, staged.base, staged.batches.clone());
+        for item in waiting {
+            kept::check_item(item)?;
+            content.check_attachments(kept::item_attachments(item))?;
+        }
+        let mut number = content.number();
+        let mut kept = match content.kept(self.tenant, id) {
+            Ok(kept) if (kept.conversation.head, kept.conversation.head_hash) == base => {
+                kept.clone()
+            }
+            Ok(kept) => {
+                let (expected, head) = (base.0, kept.conversation.head);
+                return Err(StoreError::Conflict { id, expected, head });
+            }
+            Err(_) if batches.is_empty() => {
+                return Err(StoreError::Invalid("there is nothing to take in".to_owned()));
+            }
+            Err(_) => Kept::new(id, number),
+        };
+        let mut next = || {
+            number += 1;
+            number
+        };
+        kept.adopt(&batches, origin, waiting, self.clock.now(), &mut next)?;
+        content.last_number = number;
+        content.conversations.insert((self.tenant, id), kept);
+        content.stages.remove(&stage);
+        Ok(())
+    }
+
+    async fn discard(&self, stage: StageId) -> Result<(), StoreError> {
+        self.content().stages.remove(&stage);
+        Ok(())
+    }
+}
+
+impl MemoryStore {
+    fn staged<'a>(
+        &self,
+        content: &'a mut Content,
+        stage: StageId,
+    ) -> Result<&'a mut Staged, StoreError> {
+        let found = content.stages.get_mut(&stage).filter(|staged| staged.handle == self.handle);
+        let gone =
+            || StoreError::Invalid("this intake is not under way; begin it again".to_owned());
+        found.ok_or_else(gone)
+    }
+}
+
+impl Kept {
+    /// Takes in what was staged. On an error it is half changed and must be dropped.
+    fn adopt(
+        &mut self,
+        batches: &[Batch],
+        origin: Origin,
+        waiting: &[Item],
+        now: Timestamp,
+        number: &mut dyn FnMut() -> u64,
+    ) -> Result<(), StoreError> {
+        for batch in batches {
+            self.take_in(batch, number);
+            self.note_origin(batch);
+        }
+        if self.conversation.moved_away {
+            let stay: BTreeSet<&Arc<str>> = waiting.iter().map(|item| &item.client_key).collect();
+            let gone =
+                self.waiting.iter().filter(|(_, (_, item))| !stay.contains(&item.client_key));
+            let gone: Vec<ItemNumber> = gone.map(|(number, _)| *number).collect();
+            let head = self.conversation.head;
+            for number in gone {
+                self.take(number, head);
+            }
+        }
+        for item in waiting {
+            if self.known(item)?.is_none() {
+                self.put(item, ItemNumber(number()), now);
+            }
+        }
+        self.conversation.origin = origin;
+        self.conversation.moved_away = false;
+        Ok(())
+    }
+
+    /// When and from where it came, as its entries say.
+    fn note_origin(&mut self, batch: &Batch) {
+        let conversation = &mut self.conversation;
+        for placed in &batch.entries {
+            let entry = &placed.entry;
+            if entry.seq == Seq::ZERO.next() {
+                conversation.created_at = entry.at;
+            }
+            if let Fact::Forked(forked) = entry.fact {
+                conversation.created_at = entry.at;
+                conversation.forked_from = Some((forked.from, forked.seq));
+            }
+        }
+    }
+}

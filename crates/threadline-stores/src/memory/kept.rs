@@ -1,0 +1,354 @@
+//! A conversation as it is kept.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use threadline_core::clock::Timestamp;
+use threadline_core::history::batch::{AgentSums, Batch, Placed, State, Sums};
+use threadline_core::history::fact::{Digest, Fact, Input};
+use threadline_core::history::path::Path;
+use threadline_core::history::record::GENESIS;
+use threadline_core::history::snapshot::Snapshot;
+use threadline_core::id::{AgentId, ConversationId, Seq};
+use threadline_core::inbox::{Body, CLIENT_KEY_CAP_BYTES, Item, ItemNumber, input_digest};
+use threadline_core::outline::OutlineRow;
+use threadline_core::store::{ClaimId, Conversation, Lease, LockedBy, Origin, Queued, StoreError};
+
+/// A conversation as it is kept: its whole ledger, shared entries included.
+#[derive(Clone)]
+pub(super) struct Kept {
+    pub(super) conversation: Conversation,
+    /// When it came into this store, among all others.
+    pub(super) number: u64,
+    /// The conversation it shares entries with here, and the last of them.
+    pub(super) base: Option<(ConversationId, Seq)>,
+    pub(super) entries: Vec<Arc<Placed>>,
+    pub(super) rows: BTreeMap<Seq, OutlineRow>,
+    pub(super) agents: BTreeMap<AgentId, AgentSums>,
+    /// Items that wait, and since when they are due.
+    pub(super) waiting: BTreeMap<ItemNumber, (Timestamp, Item)>,
+    keys: BTreeMap<Arc<str>, Key>,
+    /// Snapshots, and whether each is kept for good.
+    snapshots: BTreeMap<Seq, (Snapshot, bool)>,
+    epoch: u64,
+    holder: Option<Holder>,
+}
+
+/// What is known of a client key.
+#[derive(Clone, Copy)]
+struct Key {
+    digest: Digest,
+    queued: Queued,
+}
+
+/// Who holds the lease.
+#[derive(Clone)]
+struct Holder {
+    owner: String,
+    claim: ClaimId,
+    until: Timestamp,
+}
+
+impl Kept {
+    /// A conversation without entries.
+    pub(super) fn new(id: ConversationId, number: u64) -> Self {
+        let conversation = Conversation {
+            id,
+            head: Seq::ZERO,
+            head_hash: GENESIS,
+            created_at: Timestamp::default(),
+            active_at: Timestamp::default(),
+            origin: Origin::Own,
+            forked_from: None,
+            moved_away: false,
+            sums: Sums::default(),
+        };
+        Self {
+            conversation,
+            number,
+            base: None,
+            entries: Vec::new(),
+            rows: BTreeMap::new(),
+            agents: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            keys: BTreeMap::new(),
+            snapshots: BTreeMap::new(),
+            epoch: 0,
+            holder: None,
+        }
+    }
+
+    /// Another conversation with the entries of this one up to a place.
+    pub(super) fn fork(
+        &self,
+        id: ConversationId,
+        number: u64,
+        at: Seq,
+    ) -> Result<Self, StoreError> {
+        let mut fork = Self::new(id, number);
+        if at > Seq::ZERO {
+            fork.conversation.head_hash = self.placed(at)?.record.hash;
+        }
+        fork.conversation.head = at;
+        fork.base = Some((self.conversation.id, at));
+        fork.entries = self.up_to(at).cloned().collect();
+        fork.rows = self.rows.range(..=at).map(|(seq, row)| (*seq, row.clone())).collect();
+        let was_taken = |key: &Key| key.queued.taken.is_some_and(|seq| seq <= at);
+        let keys = self.keys.iter().filter(|(_, known)| was_taken(known));
+        fork.keys = keys.map(|(key, known)| (Arc::clone(key), *known)).collect();
+        Ok(fork)
+    }
+
+    fn up_to(&self, at: Seq) -> impl Iterator<Item = &Arc<Placed>> {
+        self.entries.iter().take_while(move |placed| placed.entry.seq <= at)
+    }
+
+    /// The entry at a place.
+    pub(super) fn placed(&self, seq: Seq) -> Result<&Placed, StoreError> {
+        let found = self.entries.iter().find(|placed| placed.entry.seq == seq);
+        let Conversation { id, head, .. } = self.conversation;
+        found.map(|placed| &**placed).ok_or(StoreError::NoEntry { id, seq, head })
+    }
+
+    /// Whether a batch is here already.
+    pub(super) fn has(&self, batch: &Batch) -> bool {
+        !batch.entries.is_empty()
+            && self.placed(batch.head()).is_ok_and(|placed| placed.record.hash == batch.head_hash())
+    }
+
+    pub(super) fn rewinds(&self) -> Vec<(Seq, Seq)> {
+        let rewind = |placed: &Arc<Placed>| match placed.entry.fact {
+            Fact::Rewound(rewound) => Some((placed.entry.seq, rewound.to)),
+            _ => None,
+        };
+        self.entries.iter().filter_map(rewind).collect()
+    }
+
+    pub(super) fn path(&self) -> Path {
+        Path::new(self.conversation.head, &self.rewinds())
+    }
+}
+
+/// What may be appended.
+impl Kept {
+    pub(super) fn check_open(&self) -> Result<(), StoreError> {
+        let Conversation { id, moved_away, .. } = self.conversation;
+        if moved_away { Err(StoreError::MovedAway(id)) } else { Ok(()) }
+    }
+
+    pub(super) fn check_follows(&self, batch: &Batch) -> Result<(), StoreError> {
+        let Conversation { id, head, head_hash, .. } = self.conversation;
+        if (batch.base, batch.base_hash) != (head, head_hash) {
+            return Err(StoreError::Conflict { id, expected: batch.base, head });
+        }
+        if batch.entries.is_empty() {
+            return Err(StoreError::Invalid("a batch has at least one entry".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Refuses inputs whose key was taken before or stands for something else.
+    pub(super) fn check_keys(&self, batch: &Batch) -> Result<(), StoreError> {
+        let mut seen = Vec::new();
+        for (key, input, _) in keyed_inputs(batch) {
+            let free = match self.keys.get(key) {
+                None => !seen.contains(&key),
+                Some(known) => {
+                    let takes = batch.taken.iter().any(|taken| taken.item == known.queued.number);
+                    let same = takes || known.digest == input_digest(input);
+                    known.queued.taken.is_none() && same && !seen.contains(&key)
+                }
+            };
+            if !free {
+                return Err(self.key_conflict(key));
+            }
+            seen.push(key);
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_taken(&self, batch: &Batch) -> Result<(), StoreError> {
+        let gone = batch.taken.iter().find(|taken| !self.waiting.contains_key(&taken.item));
+        gone.map_or(Ok(()), |taken| {
+            let number = taken.item.0;
+            Err(StoreError::Invalid(format!("no item {number} waits for this conversation")))
+        })
+    }
+
+    /// Appends a batch that was checked.
+    pub(super) fn append(&mut self, batch: &Batch, number: &mut dyn FnMut() -> u64) {
+        for taken in &batch.taken {
+            self.take(taken.item, taken.seq);
+        }
+        self.take_in(batch, number);
+        self.conversation.origin = Origin::Own;
+        let last = batch.entries.last().map(|placed| &placed.entry.fact);
+        self.conversation.moved_away = matches!(last, Some(Fact::Moved(_)));
+    }
+
+    /// Takes in entries, rows, sums and client keys, wherever they come from.
+    pub(super) fn take_in(&mut self, batch: &Batch, number: &mut dyn FnMut() -> u64) {
+        self.entries.extend(batch.entries.iter().cloned().map(Arc::new));
+        self.rows.extend(batch.rows.iter().map(|row| (row.seq, row.clone())));
+        if batch.entries.iter().any(|placed| matches!(placed.entry.fact, Fact::Rewound(_))) {
+            self.agents.clear();
+        }
+        self.agents.extend(batch.agents.iter().map(|sums| (sums.agent, sums.clone())));
+        for (key, input, seq) in keyed_inputs(batch) {
+            self.know(key, input, seq, number);
+        }
+        let conversation = &mut self.conversation;
+        conversation.head = batch.head();
+        conversation.head_hash = batch.head_hash();
+        conversation.active_at = batch.at();
+        conversation.sums = batch.sums.clone();
+    }
+
+    /// Takes note of the key of an input, and takes the item that waits under it.
+    fn know(&mut self, key: &Arc<str>, input: &Input, seq: Seq, number: &mut dyn FnMut() -> u64) {
+        match self.keys.get(key) {
+            Some(known) if known.queued.taken.is_some() => {}
+            Some(known) => self.take(known.queued.number, seq),
+            None => {
+                let queued = Queued { number: ItemNumber(number()), taken: Some(seq) };
+                let known = Key { digest: input_digest(input), queued };
+                self.keys.insert(Arc::clone(key), known);
+            }
+        }
+    }
+}
+
+/// The inbox.
+impl Kept {
+    /// The answer that an item got before, if it was put in before.
+    pub(super) fn known(&self, item: &Item) -> Result<Option<Queued>, StoreError> {
+        match self.keys.get(&item.client_key) {
+            None => Ok(None),
+            Some(known) if known.digest == item.digest() => Ok(Some(known.queued)),
+            Some(_) => Err(self.key_conflict(&item.client_key)),
+        }
+    }
+
+    pub(super) fn put(&mut self, item: &Item, number: ItemNumber, now: Timestamp) {
+        let queued = Queued { number, taken: None };
+        self.keys.insert(Arc::clone(&item.client_key), Key { digest: item.digest(), queued });
+        self.waiting.insert(number, (item.due.unwrap_or(now), item.clone()));
+    }
+
+    pub(super) fn take(&mut self, number: ItemNumber, seq: Seq) {
+        if let Some((_, item)) = self.waiting.remove(&number)
+            && let Some(known) = self.keys.get_mut(&item.client_key)
+        {
+            known.queued.taken = Some(seq);
+        }
+    }
+
+    /// From when on it is due, if it ever is.
+    pub(super) fn due_since(&self) -> Option<Timestamp> {
+        let Conversation { active_at, origin, ref sums, .. } = self.conversation;
+        let items = self.waiting.values().map(|(due, _)| *due);
+        let by_itself = match origin {
+            Origin::Own => [sums.wake_at, (sums.state == State::Working).then_some(active_at)],
+            Origin::Copy => [None, None],
+        };
+        items.chain(by_itself.into_iter().flatten()).min()
+    }
+
+    fn key_conflict(&self, key: &str) -> StoreError {
+        StoreError::KeyConflict { id: self.conversation.id, key: key.to_owned() }
+    }
+}
+
+/// The lease.
+impl Kept {
+    pub(super) fn check_free(&self, now: Timestamp) -> Result<(), StoreError> {
+        match &self.holder {
+            Some(holder) if now < holder.until => Err(StoreError::Held {
+                id: self.conversation.id,
+                by: LockedBy { owner: holder.owner.clone() },
+                until: holder.until,
+            }),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    pub(super) fn check_fence(&self, lease: &Lease) -> Result<(), StoreError> {
+        let claim = self.holder.as_ref().map(|holder| holder.claim);
+        if (self.epoch, claim) == (lease.epoch, Some(lease.claim)) {
+            Ok(())
+        } else {
+            Err(StoreError::Fenced(lease.conversation))
+        }
+    }
+
+    pub(super) fn hold(&mut self, owner: String, claim: ClaimId, until: Timestamp) -> Lease {
+        self.epoch += 1;
+        self.holder = Some(Holder { owner, claim, until });
+        let Conversation { id, head, .. } = self.conversation;
+        Lease { conversation: id, epoch: self.epoch, claim, until, head }
+    }
+
+    pub(super) fn extend(&mut self, until: Timestamp) {
+        if let Some(holder) = &mut self.holder {
+            holder.until = until;
+        }
+    }
+
+    pub(super) fn let_go(&mut self) {
+        self.holder = None;
+    }
+}
+
+/// Snapshots.
+impl Kept {
+    pub(super) fn snapshot(&self, at_most: Seq) -> Option<&Snapshot> {
+        self.snapshots.range(..=at_most).next_back().map(|(_, (snapshot, _))| snapshot)
+    }
+
+    pub(super) fn keep_snapshot(
+        &mut self,
+        snapshot: &Snapshot,
+        for_good: bool,
+    ) -> Result<(), StoreError> {
+        if self.placed(snapshot.seq)?.record.hash != snapshot.hash {
+            let Conversation { id, head, .. } = self.conversation;
+            return Err(StoreError::NoEntry { id, seq: snapshot.seq, head });
+        }
+        if !for_good {
+            self.snapshots.retain(|_, (_, for_good)| *for_good);
+        }
+        let was_for_good = self.snapshots.get(&snapshot.seq).is_some_and(|(_, good)| *good);
+        self.snapshots.insert(snapshot.seq, (snapshot.clone(), for_good || was_for_good));
+        Ok(())
+    }
+}
+
+/// The inputs of a batch that have client keys.
+fn keyed_inputs(batch: &Batch) -> impl Iterator<Item = (&Arc<str>, &Input, Seq)> {
+    batch.entries.iter().filter_map(|placed| match &placed.entry.fact {
+        Fact::Input(input) => Some((input.client_key.as_ref()?, input, placed.entry.seq)),
+        _ => None,
+    })
+}
+
+/// Whether an entry is of a thread, if one is asked for.
+pub(super) fn is_of_thread(placed: &Placed, thread: Option<AgentId>) -> bool {
+    thread.is_none_or(|thread| placed.entry.agent == thread)
+}
+
+/// Refuses an item that no store takes.
+pub(super) fn check_item(item: &Item) -> Result<(), StoreError> {
+    if item.client_key.len() > CLIENT_KEY_CAP_BYTES {
+        return Err(StoreError::TooLarge { what: "a client key", cap: CLIENT_KEY_CAP_BYTES });
+    }
+    Ok(())
+}
+
+/// The attachments that an item names.
+pub(super) fn item_attachments(item: &Item) -> impl Iterator<Item = Digest> {
+    let attachments = match &item.body {
+        Body::Input(input) => &*input.attachments,
+        Body::Approval { .. } | Body::Cancel | Body::Command(_) => &[],
+    };
+    attachments.iter().map(|attachment| attachment.digest)
+}
