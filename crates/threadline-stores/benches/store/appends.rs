@@ -69,8 +69,7 @@ async fn many(setting: &Setting, report: &mut Report) -> Outcome<()> {
     let text: Arc<str> = filling::text(3, INPUT_BYTES).into();
     let (rounds, each) = setting.of((11, 100), (3, 3));
     let total = each * all.len();
-    let (mut ours, mut theirs, mut one) =
-        (Rounds::default(), Rounds::default(), Rounds::default());
+    let (mut ours, mut theirs, mut one) = (Rounds::default(), Rounds::default(), Rounds::default());
     let (mut lags, mut catching_up) = (Rounds::default(), Rounds::default());
     for _ in 0..rounds {
         let start = Instant::now();

@@ -133,10 +133,8 @@ pub(crate) async fn fill(
         store.stage(stage, &proposed.batch, snapshot.as_ref()).await?;
         for placed in &proposed.batch.entries {
             filled.bytes += placed.record.size();
-            let rewound = matches!(
-                placed.entry.fact,
-                threadline_core::history::fact::Fact::Rewound(_)
-            );
+            let rewound =
+                matches!(placed.entry.fact, threadline_core::history::fact::Fact::Rewound(_));
             filled.rewinds += usize::from(rewound);
         }
     }
