@@ -137,6 +137,7 @@ impl History {
         let Fact::Rewound(rewound) = &entry.fact else {
             return Err(broken(entry, Rule::NoEntry(past.head)));
         };
+        fold::check_thread(entry).map_err(|rule| broken(entry, rule))?;
         if rewound.to >= entry.seq {
             return Err(broken(entry, Rule::NoEntry(rewound.to)));
         }

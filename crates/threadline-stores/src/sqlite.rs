@@ -89,6 +89,11 @@ pub enum Durability {
     Normal,
 }
 
+/// The version of SQLite that is built in.
+pub fn version() -> &'static str {
+    rusqlite::version()
+}
+
 /// Histories in a SQLite file.
 pub struct SqliteStore {
     // Dropped in this order: first nothing is written any more, then the owner is gone.

@@ -2,6 +2,7 @@
 //!
 //! - [`clock`], [`ids`]: time that is moved by hand, ids and choices that are a function of a seed.
 //! - [`generator`]: histories of any length that are a function of a seed.
+//! - [`notation`]: histories as text, one line for each entry.
 //! - `crash`, with the feature `crash-vfs`: a disk in memory under the real `SQLite` that loses power.
 
 pub mod clock;
@@ -9,3 +10,4 @@ pub mod clock;
 pub mod crash;
 pub mod generator;
 pub mod ids;
+pub mod notation;

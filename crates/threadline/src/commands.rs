@@ -20,7 +20,7 @@ use crate::config::Config;
 use crate::view::View;
 
 /// Runs a command.
-pub async fn run(
+pub(crate) async fn run(
     command: Option<Command>,
     config: &Config,
     view: &mut View,
@@ -42,7 +42,7 @@ pub async fn run(
         Some(Command::Verify(arguments)) => return verify::run(&parts, &arguments, view).await,
         Some(Command::Doctor) => {}
         Some(Command::Dev(Dev::Generate(arguments))) => {
-            dev::generate(&parts, &arguments, view).await?
+            dev::generate(&parts, &arguments, view).await?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -14,11 +14,11 @@ use threadline_stores::sqlite::{Durability, SqliteOptions, SqliteStore};
 use crate::config::Config;
 
 /// The parts that commands work with.
-pub struct Parts {
-    pub store: Arc<dyn Storage>,
-    pub ids: RandomIds,
-    pub clock: SystemClock,
-    pub counter: Estimator,
+pub(crate) struct Parts {
+    pub(crate) store: Arc<dyn Storage>,
+    pub(crate) ids: RandomIds,
+    pub(crate) clock: SystemClock,
+    pub(crate) counter: Estimator,
 }
 
 /// How many conversations a short id is looked for among.
@@ -28,7 +28,7 @@ const SHORT_ID_MIN: usize = 4;
 
 impl Parts {
     /// Opens the database, and makes it if it is not there.
-    pub fn open(config: &Config) -> anyhow::Result<Self> {
+    pub(crate) fn open(config: &Config) -> anyhow::Result<Self> {
         let options = SqliteOptions {
             path: config.db.clone(),
             tenant: TenantId::NIL,
@@ -44,17 +44,17 @@ impl Parts {
     }
 
     /// When and under which ids entries are placed now.
-    pub fn stamp(&self) -> Stamp<'_> {
+    pub(crate) fn stamp(&self) -> Stamp<'_> {
         Stamp { at: self.clock.now(), ids: &self.ids, counter: &self.counter }
     }
 
     /// A new conversation's id.
-    pub fn new_id(&self) -> ConversationId {
+    pub(crate) fn new_id(&self) -> ConversationId {
         ConversationId::new(self.clock.now(), &self.ids)
     }
 
     /// The conversation that a person means.
-    pub async fn find(&self, meant: &str) -> anyhow::Result<Conversation> {
+    pub(crate) async fn find(&self, meant: &str) -> anyhow::Result<Conversation> {
         if meant == "last" {
             let newest = self.page(None, 1).await?.pop();
             return newest.context("there are no conversations yet");

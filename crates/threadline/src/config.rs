@@ -10,15 +10,15 @@ use crate::args::Global;
 
 /// What the program runs with.
 #[derive(Debug)]
-pub struct Config {
+pub(crate) struct Config {
     /// The database file.
-    pub db: PathBuf,
+    pub(crate) db: PathBuf,
     /// What to log.
-    pub log: Option<String>,
+    pub(crate) log: Option<String>,
     /// The folder of the database and the log.
-    pub data_folder: PathBuf,
+    pub(crate) data_folder: PathBuf,
     /// The config file, if there is one.
-    pub file: Option<PathBuf>,
+    pub(crate) file: Option<PathBuf>,
 }
 
 /// The user's config file. Every key is optional.
@@ -32,7 +32,7 @@ struct File {
 impl Config {
     /// The configuration: command line and environment (which the arguments already hold) beat
     /// the file, the file beats defaults.
-    pub fn load(global: &Global) -> anyhow::Result<Self> {
+    pub(crate) fn load(global: &Global) -> anyhow::Result<Self> {
         let base = etcetera::choose_base_strategy().map_err(|_| {
             anyhow!("could not find the home folder; set HOME, or name --db and --config")
         });

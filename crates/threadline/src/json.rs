@@ -10,30 +10,30 @@ use threadline_core::store;
 
 /// A conversation, as `list` prints it.
 #[derive(Serialize)]
-pub struct Conversation<'a> {
-    pub id: String,
-    pub title: Option<&'a str>,
-    pub state: &'static str,
-    pub entries: u64,
-    pub messages: u64,
-    pub last_message: Option<&'a LastMessage>,
-    pub created_at: String,
-    pub active_at: String,
-    pub labels: &'a [String],
-    pub archived: bool,
-    pub copy: bool,
-    pub moved_away: bool,
-    pub forked_from: Option<Fork>,
-    pub cost_nano_usd: u64,
-    pub wake_at: Option<String>,
-    pub hash: String,
+pub(crate) struct Conversation<'a> {
+    pub(crate) id: String,
+    pub(crate) title: Option<&'a str>,
+    pub(crate) state: &'static str,
+    pub(crate) entries: u64,
+    pub(crate) messages: u64,
+    pub(crate) last_message: Option<&'a LastMessage>,
+    pub(crate) created_at: String,
+    pub(crate) active_at: String,
+    pub(crate) labels: &'a [String],
+    pub(crate) archived: bool,
+    pub(crate) copy: bool,
+    pub(crate) moved_away: bool,
+    pub(crate) forked_from: Option<Fork>,
+    pub(crate) cost_nano_usd: u64,
+    pub(crate) wake_at: Option<String>,
+    pub(crate) hash: String,
 }
 
 /// Where a conversation branched off.
 #[derive(Serialize)]
-pub struct Fork {
-    pub id: String,
-    pub seq: u64,
+pub(crate) struct Fork {
+    pub(crate) id: String,
+    pub(crate) seq: u64,
 }
 
 impl<'a> From<&'a store::Conversation> for Conversation<'a> {
@@ -64,29 +64,29 @@ impl<'a> From<&'a store::Conversation> for Conversation<'a> {
 
 /// A conversation with its agents, as `show` prints it.
 #[derive(Serialize)]
-pub struct Header<'a> {
-    pub conversation: Conversation<'a>,
-    pub agents: &'a [AgentSums],
+pub(crate) struct Header<'a> {
+    pub(crate) conversation: Conversation<'a>,
+    pub(crate) agents: &'a [AgentSums],
 }
 
 /// An entry, as `show` and `search` print it: its fact's body as it is stored.
 #[derive(Serialize)]
-pub struct EntryLine<'a> {
-    pub seq: u64,
-    pub id: String,
-    pub at: String,
-    pub agent: u32,
-    pub kind: &'a str,
+pub(crate) struct EntryLine<'a> {
+    pub(crate) seq: u64,
+    pub(crate) id: String,
+    pub(crate) at: String,
+    pub(crate) agent: u32,
+    pub(crate) kind: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cause: Option<u64>,
+    pub(crate) cause: Option<u64>,
     #[serde(skip_serializing_if = "Metadata::is_empty")]
-    pub metadata: &'a Metadata,
-    pub rewound: bool,
-    pub body: Option<&'a RawValue>,
+    pub(crate) metadata: &'a Metadata,
+    pub(crate) rewound: bool,
+    pub(crate) body: Option<&'a RawValue>,
 }
 
 impl<'a> EntryLine<'a> {
-    pub fn new(entry: &'a Entry, record: &'a Record, rewound: bool) -> Self {
+    pub(crate) fn new(entry: &'a Entry, record: &'a Record, rewound: bool) -> Self {
         Self {
             seq: entry.seq.0,
             id: entry.id.to_string(),
@@ -103,4 +103,4 @@ impl<'a> EntryLine<'a> {
 
 /// Nothing more, where a list takes something before or after it.
 #[derive(Serialize)]
-pub struct Nothing {}
+pub(crate) struct Nothing {}

@@ -10,10 +10,11 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 /// The categories there are.
-pub const CATEGORIES: [&str; 5] = ["History", "Provider", "Tools", "StateMachine", "Widgets"];
+pub(crate) const CATEGORIES: [&str; 5] =
+    ["History", "Provider", "Tools", "StateMachine", "Widgets"];
 
 /// Starts logging what was asked for: `History,Tools=debug`, or `all`, with a level or without.
-pub fn start(wanted: &str, folder: &Path) -> anyhow::Result<()> {
+pub(crate) fn start(wanted: &str, folder: &Path) -> anyhow::Result<()> {
     let targets = parse(wanted)?;
     fs::create_dir_all(folder)
         .with_context(|| format!("could not make the data folder {}", folder.display()))?;

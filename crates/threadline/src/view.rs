@@ -1,5 +1,6 @@
 //! What is printed: everything goes through here, and through the sanitiser.
 
+use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Write as _};
 
 use anstyle::{AnsiColor, Style};
@@ -8,78 +9,78 @@ use threadline_core::sanitise;
 
 /// A line in the making. Text gets into it only through the sanitiser.
 #[derive(Debug, Default)]
-pub struct Line(String);
+pub(crate) struct Line(String);
 
 impl Line {
     /// An empty line.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
     /// Text as it is.
     #[must_use]
-    pub fn plain(mut self, text: impl AsRef<str>) -> Self {
+    pub(crate) fn plain(mut self, text: impl AsRef<str>) -> Self {
         self.0.push_str(&sanitise::line(text.as_ref()));
         self
     }
 
     /// Text that matters more.
     #[must_use]
-    pub fn bold(self, text: impl AsRef<str>) -> Self {
+    pub(crate) fn bold(self, text: impl AsRef<str>) -> Self {
         self.styled(Style::new().bold(), text.as_ref())
     }
 
     /// Text that matters less.
     #[must_use]
-    pub fn dim(self, text: impl AsRef<str>) -> Self {
+    pub(crate) fn dim(self, text: impl AsRef<str>) -> Self {
         self.styled(Style::new().dimmed(), text.as_ref())
     }
 
     /// The name of someone or something.
     #[must_use]
-    pub fn name(self, text: impl AsRef<str>) -> Self {
+    pub(crate) fn name(self, text: impl AsRef<str>) -> Self {
         self.styled(Style::new().fg_color(Some(AnsiColor::Cyan.into())), text.as_ref())
     }
 
     /// Text that says that something is right.
     #[must_use]
-    pub fn good(self, text: impl AsRef<str>) -> Self {
+    pub(crate) fn good(self, text: impl AsRef<str>) -> Self {
         self.styled(Style::new().fg_color(Some(AnsiColor::Green.into())), text.as_ref())
     }
 
     /// Text that says that something is wrong.
     #[must_use]
-    pub fn bad(self, text: impl AsRef<str>) -> Self {
+    pub(crate) fn bad(self, text: impl AsRef<str>) -> Self {
         self.styled(Style::new().fg_color(Some(AnsiColor::Red.into())), text.as_ref())
     }
 
     fn styled(mut self, style: Style, text: &str) -> Self {
         let text = sanitise::line(text);
-        self.0.push_str(&format!("{style}{text}{style:#}"));
+        let _ = write!(self.0, "{style}{text}{style:#}");
         self
     }
 }
 
 /// Where a command prints to.
-pub struct View {
+pub(crate) struct View {
     /// Whether programs read it.
-    pub json: bool,
+    pub(crate) json: bool,
     out: anstream::AutoStream<io::Stdout>,
 }
 
 impl View {
     /// Standard output, in colour only on a terminal.
-    pub fn new(json: bool) -> Self {
+    pub(crate) fn new(json: bool) -> Self {
         Self { json, out: anstream::AutoStream::auto(io::stdout()) }
     }
 
     /// Prints a line.
-    pub fn line(&mut self, line: &Line) -> io::Result<()> {
+    pub(crate) fn line(&mut self, line: &Line) -> io::Result<()> {
         writeln!(self.out, "{}", line.0)
     }
 
     /// Prints text of several lines, each indented.
-    pub fn text(&mut self, text: &str, indent: &str) -> io::Result<()> {
+    pub(crate) fn text(&mut self, text: &str, indent: &str) -> io::Result<()> {
         for line in sanitise::text(text).lines() {
             if line.is_empty() {
                 writeln!(self.out)?;
@@ -91,13 +92,13 @@ impl View {
     }
 
     /// Prints a value for programs, on one line.
-    pub fn value(&mut self, value: &impl Serialize) -> io::Result<()> {
+    pub(crate) fn value(&mut self, value: &impl Serialize) -> io::Result<()> {
         serde_json::to_writer(&mut self.out, value)?;
         writeln!(self.out)
     }
 
     /// Prints a list for programs piece by piece: `{"NAME":[…]}`, with what comes before it.
-    pub fn list(&mut self, name: &str, before: &impl Serialize) -> io::Result<JsonList<'_>> {
+    pub(crate) fn list(&mut self, name: &str, before: &impl Serialize) -> io::Result<JsonList<'_>> {
         let before = serde_json::to_string(before)?;
         let before = before.strip_suffix('}').unwrap_or(&before);
         let comma = if before.len() > 1 { "," } else { "" };
@@ -107,14 +108,14 @@ impl View {
 }
 
 /// A list that is printed piece by piece.
-pub struct JsonList<'a> {
+pub(crate) struct JsonList<'a> {
     view: &'a mut View,
     first: bool,
 }
 
 impl JsonList<'_> {
     /// Prints the next piece.
-    pub fn push(&mut self, value: &impl Serialize) -> io::Result<()> {
+    pub(crate) fn push(&mut self, value: &impl Serialize) -> io::Result<()> {
         if !std::mem::take(&mut self.first) {
             write!(self.view.out, ",")?;
         }
@@ -122,7 +123,7 @@ impl JsonList<'_> {
     }
 
     /// Ends the list and the object around it, with what comes after it.
-    pub fn end(self, after: &impl Serialize) -> io::Result<()> {
+    pub(crate) fn end(self, after: &impl Serialize) -> io::Result<()> {
         let after = serde_json::to_string(after)?;
         let after = after.strip_prefix('{').unwrap_or("}");
         let comma = if after.len() > 1 { "," } else { "" };
@@ -131,7 +132,7 @@ impl JsonList<'_> {
 }
 
 /// Progress of long work, on a terminal only: one line that is written over.
-pub struct Progress {
+pub(crate) struct Progress {
     doing: &'static str,
     total: Option<u64>,
     shown: Option<u64>,
@@ -140,12 +141,12 @@ pub struct Progress {
 
 impl Progress {
     /// Progress of some work on so many entries.
-    pub fn new(doing: &'static str, total: Option<u64>, view: &View) -> Self {
+    pub(crate) fn new(doing: &'static str, total: Option<u64>, view: &View) -> Self {
         Self { doing, total, shown: None, terminal: io::stderr().is_terminal() && !view.json }
     }
 
     /// So many entries are done.
-    pub fn at(&mut self, done: u64) {
+    pub(crate) fn at(&mut self, done: u64) {
         // Often enough to see it move, seldom enough to cost nothing.
         let step = 5000;
         if !self.terminal || self.shown.is_some_and(|shown| done / step == shown / step) {
@@ -156,26 +157,26 @@ impl Progress {
         self.shown = Some(done);
         let mut err = io::stderr();
         // Progress that cannot be shown is not missed.
-        let _ = write!(err, "\r\x1b[K{} {done_text}{of} entries…", self.doing);
-        let _ = err.flush();
+        drop(write!(err, "\r\x1b[K{} {done_text}{of} entries…", self.doing));
+        drop(err.flush());
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
         if self.shown.is_some() {
-            let _ = write!(io::stderr(), "\r\x1b[K");
+            drop(write!(io::stderr(), "\r\x1b[K"));
         }
     }
 }
 
 /// Tells people something beside the output.
-pub fn remark(text: &str) {
-    let _ = writeln!(anstream::stderr(), "{}", sanitise::text(text));
+pub(crate) fn remark(text: &str) {
+    drop(writeln!(anstream::stderr(), "{}", sanitise::text(text)));
 }
 
 /// A number with its digits in groups of three.
-pub fn grouped(number: u64) -> String {
+pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (place, digit) in digits.chars().enumerate() {
@@ -188,7 +189,7 @@ pub fn grouped(number: u64) -> String {
 }
 
 /// A number of things, in words: `1 entry`, `2 entries`.
-pub fn counted(number: u64, one: &str, many: &str) -> String {
+pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
     if number == 1 { format!("1 {one}") } else { format!("{} {many}", grouped(number)) }
 }
 

@@ -53,7 +53,7 @@ macro_rules! facts {
             }
 
             /// The body of a record of this fact.
-            pub(crate) fn to_body(&self) -> Result<Vec<u8>, serde_json::Error> {
+            pub fn to_body(&self) -> Result<Vec<u8>, serde_json::Error> {
                 match self {
                     $(Self::$variant(fact) => serde_json::to_vec(fact),)*
                     Self::Unrecognised(unrecognised) => Ok(unrecognised.body.clone()),
@@ -61,7 +61,7 @@ macro_rules! facts {
             }
 
             /// The fact in a record's body; what this version cannot read exactly is unrecognised.
-            pub(crate) fn from_body(kind: &str, body: &[u8]) -> Self {
+            pub fn from_body(kind: &str, body: &[u8]) -> Self {
                 let known = match kind {
                     $($kind => serde_json::from_slice(body).ok().map(Self::$variant),)*
                     _ => None,

@@ -85,6 +85,7 @@ impl PathState {
         entry: &Entry,
         counts: Counts,
     ) -> Result<Option<OutlineRow>, Rule> {
+        check_thread(entry)?;
         match &entry.fact {
             Fact::AgentJoined(joined) => self.join(entry.agent, joined)?,
             Fact::AgentLeft(_) => {
@@ -112,17 +113,20 @@ impl PathState {
             Fact::ToolFinished(finished) => self.tool_finished(entry, finished, counts)?,
             Fact::ApprovalAsked(asked) => self.approval_asked(entry, asked)?,
             Fact::ApprovalGiven(given) => self.approval_given(entry, given)?,
-            Fact::PolicySet(_) | Fact::Note(_) | Fact::Unrecognised(_) => {}
-            Fact::WidgetChanged(_) => self.known(entry.agent)?,
+            Fact::PolicySet(_) | Fact::Note(_) | Fact::WidgetChanged(_) => {
+                self.known(entry.agent)?;
+            }
             Fact::AgentCalled(called) => self.agent_called(entry, called)?,
             Fact::AgentReturned(returned) => self.agent_returned(entry, returned)?,
             Fact::TimerSet(set) => self.timer_set(entry, set)?,
             Fact::TimerCleared(cleared) => {
+                self.known(entry.agent)?;
                 self.timers.remove(&cleared.timer).ok_or(Rule::NoTimer(cleared.timer))?;
             }
             Fact::TurnEnded(_) => return self.turn_ended(entry, counts).map(Some),
             Fact::Recap(recap) => return self.recap(entry, recap, counts),
             Fact::Pinned(pinned) => {
+                self.known(entry.agent)?;
                 if pinned.seq == Seq::ZERO || pinned.seq >= entry.seq {
                     return Err(Rule::NoEntry(pinned.seq));
                 }
@@ -143,7 +147,7 @@ impl PathState {
                 self.forked_from = Some((forked.from, forked.seq));
                 self.withdraw();
             }
-            Fact::Moved(_) => {}
+            Fact::Moved(_) | Fact::Unrecognised(_) => {}
         }
         Ok(None)
     }
@@ -161,7 +165,7 @@ impl PathState {
         }
     }
 
-    /// Whether an agent that is in the conversation, or the conversation itself.
+    /// Refuses an agent that is not in the conversation; the conversation itself always is.
     fn known(&self, agent: AgentId) -> Result<(), Rule> {
         if agent == AgentId::CONVERSATION {
             return Ok(());
@@ -423,6 +427,18 @@ impl PathState {
         let text = text().chars().take(LAST_MESSAGE_CAP).collect();
         self.last_message = Some(LastMessage { text, kind, at: entry.at });
     }
+}
+
+/// What concerns the conversation as a whole is on no agent's thread.
+pub(super) fn check_thread(entry: &Entry) -> Result<(), Rule> {
+    let of_all = matches!(
+        entry.fact,
+        Fact::Described(_) | Fact::Rewound(_) | Fact::Forked(_) | Fact::Moved(_)
+    );
+    if of_all && entry.agent != AgentId::CONVERSATION {
+        return Err(Rule::Conversation(entry.agent));
+    }
+    Ok(())
 }
 
 impl Agent {

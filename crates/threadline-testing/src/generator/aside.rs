@@ -93,7 +93,7 @@ impl Scene<'_> {
         let described = match self.choices.below(3) {
             0 => Described { title: Some(self.write().phrase().into()), ..Described::default() },
             1 => Described { labels: Some(labels), ..Described::default() },
-            _ => Described { archived: Some(self.choices.percent(20)), ..Described::default() },
+            _ => Described { archived: Some(false), ..Described::default() },
         };
         propose(AgentId::CONVERSATION, described)
     }

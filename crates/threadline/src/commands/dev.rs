@@ -7,24 +7,22 @@ use crate::compose::Parts;
 use crate::view::{Line, Progress, View, counted};
 
 /// `threadline dev generate`: a realistic conversation.
-pub async fn generate(parts: &Parts, arguments: &Generate, view: &mut View) -> anyhow::Result<()> {
+pub(crate) async fn generate(
+    parts: &Parts,
+    arguments: &Generate,
+    view: &mut View,
+) -> anyhow::Result<()> {
     #[derive(serde::Serialize)]
     struct Generated {
         id: String,
         entries: u64,
     }
-    let options = GeneratorOptions {
-        seed: arguments.seed,
-        agents: arguments.agents,
-        ..GeneratorOptions::default()
-    };
-    let mut generator = Generator::new(options);
+    let mut generator = Generator::new(GeneratorOptions::mixed(arguments.seed, arguments.agents));
     let id = parts.new_id();
     let mut progress = Progress::new("generated", Some(arguments.entries), view);
-    let history =
-        fill(&*parts.store, id, &mut generator, arguments.entries, &mut |n| progress.at(n)).await?;
+    fill(&*parts.store, id, &mut generator, arguments.entries, |head| progress.at(head.0)).await?;
     drop(progress);
-    let entries = history.head().0;
+    let entries = generator.history().head().0;
     if view.json {
         view.value(&Generated { id: id.to_string(), entries })?;
     } else {

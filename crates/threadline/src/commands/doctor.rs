@@ -18,7 +18,7 @@ struct Check {
     detail: String,
 }
 
-pub async fn run(config: &Config, view: &mut View) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(config: &Config, view: &mut View) -> anyhow::Result<ExitCode> {
     let mut checks = vec![
         fine("version", format!("threadline {}", env!("CARGO_PKG_VERSION"))),
         fine(
@@ -36,7 +36,7 @@ pub async fn run(config: &Config, view: &mut View) -> anyhow::Result<ExitCode> {
                 Err(_) => format!("{}, not there yet", config.db.display()),
             },
         ),
-        fine("sqlite", threadline_stores::sqlite::sqlite_version().to_owned()),
+        fine("sqlite", threadline_stores::sqlite::version().to_owned()),
     ];
     match Parts::open(config) {
         Ok(parts) => {

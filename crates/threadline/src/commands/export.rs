@@ -17,7 +17,7 @@ use crate::view::{Progress, View, counted, remark};
 /// How long a move holds the conversation.
 const LEASE_MS: u64 = 600_000;
 
-pub async fn run(parts: &Parts, arguments: &Export, view: &mut View) -> anyhow::Result<()> {
+pub(crate) async fn run(parts: &Parts, arguments: &Export, view: &mut View) -> anyhow::Result<()> {
     let conversation = parts.find(&arguments.conversation).await?;
     if let Some(at) = arguments.at {
         anyhow::ensure!(
@@ -36,7 +36,7 @@ pub async fn run(parts: &Parts, arguments: &Export, view: &mut View) -> anyhow::
             let mut progress = Progress::new("exported", Some(conversation.head.0), view);
             let up_to = arguments.at.map(Seq);
             transfer::export(&*parts.store, conversation.id, up_to, &mut out, &mut |n| {
-                progress.at(n)
+                progress.at(n);
             })
             .await?;
             Ok(())

@@ -7,7 +7,7 @@ use crate::args::Fork;
 use crate::compose::Parts;
 use crate::view::{Line, View};
 
-pub async fn run(parts: &Parts, arguments: &Fork, view: &mut View) -> anyhow::Result<()> {
+pub(crate) async fn run(parts: &Parts, arguments: &Fork, view: &mut View) -> anyhow::Result<()> {
     #[derive(serde::Serialize)]
     struct Forked {
         id: String,

@@ -13,7 +13,7 @@ use crate::view::{Line, Progress, View, counted};
 /// How much of the file is read at a time.
 const BUFFER_BYTES: usize = 256 * 1024;
 
-pub async fn run(parts: &Parts, arguments: &Import, view: &mut View) -> anyhow::Result<()> {
+pub(crate) async fn run(parts: &Parts, arguments: &Import, view: &mut View) -> anyhow::Result<()> {
     let name = arguments.file.display().to_string();
     let mut from: Box<dyn BufRead + Send> = if name == "-" {
         Box::new(BufReader::with_capacity(BUFFER_BYTES, io::stdin()))
@@ -28,7 +28,7 @@ pub async fn run(parts: &Parts, arguments: &Import, view: &mut View) -> anyhow::
     };
     let mut progress = Progress::new("imported", None, view);
     let imported = transfer::import(&*parts.store, &mut *from, options, &parts.counter, &mut |n| {
-        progress.at(n)
+        progress.at(n);
     })
     .await;
     drop(progress);

@@ -13,7 +13,7 @@ use crate::view::{Line, View, counted};
 /// How much of a title or message a list shows, in characters.
 const TITLE_CAP: usize = 60;
 
-pub async fn run(parts: &Parts, arguments: &List, view: &mut View) -> anyhow::Result<()> {
+pub(crate) async fn run(parts: &Parts, arguments: &List, view: &mut View) -> anyhow::Result<()> {
     let sort = match arguments.sort {
         SortBy::Active => Sort::Active,
         SortBy::Created => Sort::Created,
@@ -55,7 +55,11 @@ fn filter(arguments: &List) -> Filter {
 }
 
 /// Prints conversations for people.
-pub fn print(conversations: &[Conversation], parts: &Parts, view: &mut View) -> anyhow::Result<()> {
+pub(crate) fn print(
+    conversations: &[Conversation],
+    parts: &Parts,
+    view: &mut View,
+) -> anyhow::Result<()> {
     let now = parts.clock.now();
     for conversation in conversations {
         let sums = &conversation.sums;
@@ -93,7 +97,7 @@ pub fn print(conversations: &[Conversation], parts: &Parts, view: &mut View) -> 
 }
 
 /// Prints conversations for programs.
-pub fn print_json(
+pub(crate) fn print_json(
     conversations: &[Conversation],
     more: bool,
     view: &mut View,

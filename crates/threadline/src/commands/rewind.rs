@@ -12,7 +12,7 @@ use crate::view::{Line, View, counted};
 /// How long a command holds a conversation.
 const LEASE_MS: u64 = 30_000;
 
-pub async fn run(parts: &Parts, arguments: &Rewind, view: &mut View) -> anyhow::Result<()> {
+pub(crate) async fn run(parts: &Parts, arguments: &Rewind, view: &mut View) -> anyhow::Result<()> {
     let id = parts.find(&arguments.conversation).await?.id;
     let lease = parts.store.acquire(id, LEASE_MS).await?;
     let outcome = rewind(parts, arguments, id, &lease, view).await;

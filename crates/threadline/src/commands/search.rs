@@ -14,7 +14,7 @@ use crate::view::{Line, View};
 /// How many characters of an entry are shown around a hit.
 const SNIPPET_CHARS: usize = 100;
 
-pub async fn run(parts: &Parts, arguments: &Search, view: &mut View) -> anyhow::Result<()> {
+pub(crate) async fn run(parts: &Parts, arguments: &Search, view: &mut View) -> anyhow::Result<()> {
     let conversation = match &arguments.conversation {
         Some(meant) => Some(parts.find(meant).await?.id),
         None => None,

@@ -20,7 +20,7 @@ use crate::view::{JsonList, Line, View};
 /// How many records are read at a time.
 const PAGE: usize = 256;
 
-pub async fn run(parts: &Parts, arguments: &Show, view: &mut View) -> anyhow::Result<()> {
+pub(crate) async fn run(parts: &Parts, arguments: &Show, view: &mut View) -> anyhow::Result<()> {
     let conversation = parts.find(&arguments.conversation).await?;
     let agents = parts.store.agents(conversation.id).await?;
     let rewinds = parts.store.rewinds(conversation.id, Seq::ZERO).await?;
@@ -157,7 +157,7 @@ impl Printer<'_> {
             Self::Json(list) => list.push(&json::EntryLine::new(entry, record, !counts))?,
             Self::Text { view, agents, detailed: false } => describe::message(entry, agents, view)?,
             Self::Text { view, agents, detailed: true } => {
-                describe::entry(entry, agents, counts, view)?
+                describe::entry(entry, agents, counts, view)?;
             }
         }
         Ok(())
@@ -249,7 +249,7 @@ fn print_header(
 }
 
 /// The agent that a person means, by name or number.
-pub fn find_agent(meant: &str, agents: &[AgentSums]) -> anyhow::Result<AgentId> {
+pub(crate) fn find_agent(meant: &str, agents: &[AgentSums]) -> anyhow::Result<AgentId> {
     let by_name = agents.iter().find(|agent| agent.name == meant).map(|agent| agent.agent);
     let by_number = || meant.parse().ok().map(AgentId);
     let known = |id: &AgentId| {

@@ -13,7 +13,11 @@ use crate::view::{Line, Progress, View, counted};
 /// How many conversations are listed at a time.
 const PAGE: usize = 200;
 
-pub async fn run(parts: &Parts, arguments: &Verify, view: &mut View) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(
+    parts: &Parts,
+    arguments: &Verify,
+    view: &mut View,
+) -> anyhow::Result<ExitCode> {
     let depth = if arguments.deep { Depth::Deep } else { Depth::Chain };
     let mut reports = Vec::new();
     if let Some(meant) = &arguments.conversation {

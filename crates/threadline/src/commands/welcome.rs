@@ -7,7 +7,7 @@ use crate::compose::Parts;
 use crate::config::Config;
 use crate::view::{Line, View};
 
-pub async fn run(parts: &Parts, config: &Config, view: &mut View) -> anyhow::Result<()> {
+pub(crate) async fn run(parts: &Parts, config: &Config, view: &mut View) -> anyhow::Result<()> {
     let listing = Listing { filter: Filter::Current, sort: Sort::Active, after: None, most: 10 };
     let conversations = parts.store.list(&listing).await?;
     if view.json {

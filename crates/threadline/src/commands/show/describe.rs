@@ -15,7 +15,7 @@ use crate::view::{Line, View};
 const LINE_CAP: usize = 120;
 
 /// Whether people said it, or a timer did for them.
-pub fn is_from_outside(input: &Input) -> bool {
+pub(crate) fn is_from_outside(input: &Input) -> bool {
     match input.from {
         Sender::Person { .. } | Sender::Timer { .. } => true,
         Sender::Agent { .. } | Sender::System => false,
@@ -23,7 +23,7 @@ pub fn is_from_outside(input: &Input) -> bool {
 }
 
 /// Whether an entry is worth reading in a thread, beside what models see.
-pub fn is_worth_reading(fact: &Fact) -> bool {
+pub(crate) fn is_worth_reading(fact: &Fact) -> bool {
     match fact {
         Fact::Input(_)
         | Fact::Output(_)
@@ -56,7 +56,7 @@ pub fn is_worth_reading(fact: &Fact) -> bool {
 }
 
 /// Draws a message of the transcript: who, when, and the whole text.
-pub fn message(entry: &Entry, agents: &[AgentSums], view: &mut View) -> anyhow::Result<()> {
+pub(crate) fn message(entry: &Entry, agents: &[AgentSums], view: &mut View) -> anyhow::Result<()> {
     let (who, text) = match &entry.fact {
         Fact::Input(input) => (
             sender(&input.from, agents),
@@ -83,7 +83,7 @@ pub fn message(entry: &Entry, agents: &[AgentSums], view: &mut View) -> anyhow::
 }
 
 /// Draws an entry of a thread or of the ledger: a line, and text where there is more to read.
-pub fn entry(
+pub(crate) fn entry(
     entry: &Entry,
     agents: &[AgentSums],
     counts: bool,
