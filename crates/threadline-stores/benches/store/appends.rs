@@ -17,8 +17,13 @@ use crate::{Outcome, Setting};
 const INPUT_BYTES: usize = 1024;
 const AT_ONCE: u64 = 64;
 
-pub(crate) fn measure(setting: &Setting, report: &mut Report) -> Outcome<()> {
-    setting.runtime.block_on(single(setting, report))?;
+/// One conversation, one append after the other.
+pub(crate) fn one_by_one(setting: &Setting, report: &mut Report) -> Outcome<()> {
+    setting.runtime.block_on(single(setting, report))
+}
+
+/// Many conversations that append at the same time.
+pub(crate) fn at_once(setting: &Setting, report: &mut Report) -> Outcome<()> {
     setting.runtime.block_on(many(setting, report))
 }
 

@@ -1,7 +1,7 @@
 //! What the SQLite store costs, as ratios to the least that anyone would have to do.
 //!
-//! `cargo bench -p threadline-stores` measures; names after `--` choose what (`appends`, `size`,
-//! `opening`, `verifying`, `listing`). `-- --smoke`, `THREADLINE_BENCH=smoke`, or a run as a test
+//! `cargo bench -p threadline-stores` measures; names after `--` choose what (`single`, `many`,
+//! `size`, `listing`, `verifying`, `opening`). `-- --smoke`, `THREADLINE_BENCH=smoke`, or a run as a test
 //! does the same with small numbers, to see that everything runs. Both sides of a ratio are
 //! measured in one run, in turns, and stand for the median of their rounds.
 
@@ -24,8 +24,9 @@ use report::Report;
 type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 /// What is measured, by name.
-const PARTS: [(&str, fn(&Setting, &mut Report) -> Outcome<()>); 5] = [
-    ("appends", appends::measure),
+const PARTS: [(&str, fn(&Setting, &mut Report) -> Outcome<()>); 6] = [
+    ("single", appends::one_by_one),
+    ("many", appends::at_once),
     ("size", size::measure),
     ("listing", listing::measure),
     ("verifying", verifying::measure),
