@@ -119,13 +119,16 @@ impl History {
         let (mut state, mut ledger) = (self.state.clone(), self.ledger.clone());
         let folded = ledger.apply(entry).and_then(|()| state.apply(entry, counts));
         let row = match folded {
-            Ok(row) => row,
-            // After an entry that is not understood, rules cannot be judged: what follows is kept
-            // as far as it makes sense.
+            Ok(row) => {
+                self.state = state;
+                row
+            }
+            // After an entry that is not understood, rules cannot be judged: what does not fit
+            // what is known changes nothing.
             Err(_) if !understood => None,
             Err(rule) => return Err(broken(entry, rule)),
         };
-        (self.state, self.ledger) = (state, ledger);
+        self.ledger = ledger;
         (self.head, self.head_hash) = (entry.seq, hash);
         Ok(row)
     }
@@ -137,7 +140,7 @@ impl History {
         let Fact::Rewound(rewound) = &entry.fact else {
             return Err(broken(entry, Rule::NoEntry(past.head)));
         };
-        fold::check_thread(entry).map_err(|rule| broken(entry, rule))?;
+        fold::of_conversation(entry).map_err(|rule| broken(entry, rule))?;
         if rewound.to >= entry.seq {
             return Err(broken(entry, Rule::NoEntry(rewound.to)));
         }
@@ -145,7 +148,7 @@ impl History {
             return Err(broken(entry, Rule::NeedsPast(rewound.to)));
         }
         self.state = past.state.clone();
-        self.state.withdraw();
+        self.state.take_back();
         (self.head, self.head_hash) = (entry.seq, hash);
         Ok(())
     }
@@ -163,7 +166,7 @@ impl History {
     /// of where the rewind leads.
     pub fn rewind_in_place(&mut self, entry: &Entry, hash: Digest) -> Result<(), BrokenRule> {
         self.check_seq(entry)?;
-        self.state.withdraw();
+        self.state.take_back();
         (self.head, self.head_hash) = (entry.seq, hash);
         Ok(())
     }

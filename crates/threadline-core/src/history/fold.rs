@@ -85,7 +85,6 @@ impl PathState {
         entry: &Entry,
         counts: Counts,
     ) -> Result<Option<OutlineRow>, Rule> {
-        check_thread(entry)?;
         match &entry.fact {
             Fact::AgentJoined(joined) => self.join(entry.agent, joined)?,
             Fact::AgentLeft(_) => {
@@ -113,9 +112,10 @@ impl PathState {
             Fact::ToolFinished(finished) => self.tool_finished(entry, finished, counts)?,
             Fact::ApprovalAsked(asked) => self.approval_asked(entry, asked)?,
             Fact::ApprovalGiven(given) => self.approval_given(entry, given)?,
-            Fact::PolicySet(_) | Fact::Note(_) | Fact::WidgetChanged(_) => {
-                self.known(entry.agent)?;
-            }
+            Fact::PolicySet(_) | Fact::Moved(_) => of_conversation(entry)?,
+            Fact::Note(_) => self.known(entry.agent)?,
+            Fact::Unrecognised(_) => {}
+            Fact::WidgetChanged(_) => self.known(entry.agent)?,
             Fact::AgentCalled(called) => self.agent_called(entry, called)?,
             Fact::AgentReturned(returned) => self.agent_returned(entry, returned)?,
             Fact::TimerSet(set) => self.timer_set(entry, set)?,
@@ -138,21 +138,32 @@ impl PathState {
                     self.pins.insert(pinned.seq);
                 }
             }
-            Fact::Described(described) => self.describe(described),
+            Fact::Described(described) => {
+                of_conversation(entry)?;
+                self.describe(described);
+            }
             Fact::Rewound(rewound) => return Err(Rule::NeedsPast(rewound.to)),
             Fact::Forked(forked) => {
+                of_conversation(entry)?;
                 if forked.seq != entry.seq.before() {
                     return Err(Rule::Fork);
                 }
                 self.forked_from = Some((forked.from, forked.seq));
-                self.withdraw();
+                self.take_back();
             }
-            Fact::Moved(_) | Fact::Unrecognised(_) => {}
         }
         Ok(None)
     }
 
-    /// Takes back what is open: calls that are not finished must not start any more.
+    /// Takes back what is open, beside turns too: no answer to an earlier question is waited for.
+    pub(super) fn take_back(&mut self) {
+        self.withdraw();
+        for agent in self.agents.values_mut().filter(|agent| agent.invoking.is_some()) {
+            Arc::make_mut(agent).invoking = None;
+        }
+    }
+
+    /// Takes back what is open in turns: calls that are not finished must not start any more.
     pub(super) fn withdraw(&mut self) {
         for agent in self.agents.values_mut().filter(|agent| agent.in_turn()) {
             let agent = Arc::make_mut(agent);
@@ -165,7 +176,7 @@ impl PathState {
         }
     }
 
-    /// Refuses an agent that is not in the conversation; the conversation itself always is.
+    /// Whether an agent that is in the conversation, or the conversation itself.
     fn known(&self, agent: AgentId) -> Result<(), Rule> {
         if agent == AgentId::CONVERSATION {
             return Ok(());
@@ -387,7 +398,10 @@ impl PathState {
         recap: &Recap,
         counts: Counts,
     ) -> Result<Option<OutlineRow>, Rule> {
-        if recap.from == Seq::ZERO || recap.from > recap.to || recap.to >= entry.seq {
+        if recap.from == Seq::ZERO || recap.from > recap.to {
+            return Err(Rule::NoEntry(recap.from));
+        }
+        if recap.to >= entry.seq {
             return Err(Rule::NoEntry(recap.to));
         }
         self.agent_mut(entry.agent)?;
@@ -429,16 +443,9 @@ impl PathState {
     }
 }
 
-/// What concerns the conversation as a whole is on no agent's thread.
-pub(super) fn check_thread(entry: &Entry) -> Result<(), Rule> {
-    let of_all = matches!(
-        entry.fact,
-        Fact::Described(_) | Fact::Rewound(_) | Fact::Forked(_) | Fact::Moved(_)
-    );
-    if of_all && entry.agent != AgentId::CONVERSATION {
-        return Err(Rule::Conversation(entry.agent));
-    }
-    Ok(())
+/// Whether an entry is on the thread of the conversation itself.
+pub(super) fn of_conversation(entry: &Entry) -> Result<(), Rule> {
+    if entry.agent == AgentId::CONVERSATION { Ok(()) } else { Err(Rule::Conversation(entry.agent)) }
 }
 
 impl Agent {
