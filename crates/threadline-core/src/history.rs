@@ -167,7 +167,7 @@ impl History {
             return Err(broken(entry, Rule::NeedsPast(rewound.to)));
         }
         self.state = past.state.clone();
-        self.state.take_back();
+        self.state.withdraw();
         (self.head, self.head_hash) = (entry.seq, hash);
         Ok(())
     }
@@ -185,7 +185,7 @@ impl History {
     /// of where the rewind leads.
     pub fn rewind_in_place(&mut self, entry: &Entry, hash: Digest) -> Result<(), BrokenRule> {
         self.check_seq(entry)?;
-        self.state.take_back();
+        self.state.withdraw();
         (self.head, self.head_hash) = (entry.seq, hash);
         Ok(())
     }

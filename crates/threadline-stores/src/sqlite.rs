@@ -96,9 +96,10 @@ pub fn version() -> &'static str {
 
 /// Histories in a SQLite file.
 pub struct SqliteStore {
-    // Dropped in this order: first nothing is written any more, then the owner is gone.
-    writer: Writer,
+    // Dropped in this order: readers first, so that the writer closes the file last and brings the
+    // write-ahead log into it; then the owner is gone.
     reading: Arc<Reading>,
+    writer: Writer,
     _run_file: Option<RunFile>,
     run_name: String,
     run_folder: Option<RunFolder>,

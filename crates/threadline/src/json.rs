@@ -101,6 +101,12 @@ impl<'a> EntryLine<'a> {
     }
 }
 
+/// Whether there are more than were asked for.
+#[derive(Serialize)]
+pub(crate) struct More {
+    pub(crate) more: bool,
+}
+
 /// Nothing more, where a list takes something before or after it.
 #[derive(Serialize)]
 pub(crate) struct Nothing {}

@@ -325,6 +325,9 @@ fn settlement(id: CallId, call: &OpenCall, aftermath: &Aftermath) -> ToolFinishe
     }
     let effect = later.and_then(|(effect, _)| *effect).or(call.started.map(|s| s.effect));
     let (status, words) = match effect {
+        None if call.child.is_some() || call.timer.is_some() => {
+            (Status::Skipped, "not answered: the conversation was taken back while it waited")
+        }
         None => (Status::Skipped, "not started: the conversation was taken back before it ran"),
         Some(Effect::Once) => (
             Status::Unknown,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, params};
 use threadline_core::clock::Timestamp;
-use threadline_core::history::batch::{AgentSums, BATCH_CAP_BYTES, Batch, Sums, Taken};
+use threadline_core::history::batch::{AgentSums, BATCH_CAP_BYTES, Batch, Placed, Sums, Taken};
 use threadline_core::history::fact::{Digest, Fact};
 use threadline_core::history::record::{GENESIS, Record};
 use threadline_core::id::{AgentId, ConversationId, Seq};
@@ -34,6 +34,8 @@ pub(super) struct Ready {
     /// Whether its last entry says that the conversation was moved away.
     pub(super) moved: bool,
     pub(super) bytes: usize,
+    /// Whether it has entries, and each follows the one before it.
+    dense: bool,
     /// The conversation its last `Forked` entry names, if it has one, and when that was placed.
     pub(super) forked: Option<(ConversationId, Seq, Timestamp)>,
     entries: Vec<(Seq, AgentId, Record)>,
@@ -55,19 +57,19 @@ pub(super) struct Key {
 impl Ready {
     /// Makes a batch ready to be written.
     pub(super) fn new(batch: &Batch) -> Result<Self, StoreError> {
-        let (Some(first), Some(last)) = (batch.entries.first(), batch.entries.last()) else {
-            return Err(StoreError::Invalid("a batch has at least one entry".to_owned()));
-        };
+        let (first, last) = (batch.entries.first(), batch.entries.last());
+        let is_moved = |placed: &Placed| matches!(placed.entry.fact, Fact::Moved(_));
         let mut ready = Self {
             base: batch.base,
             base_hash: batch.base_hash,
             head: batch.head(),
             head_hash: batch.head_hash(),
-            first_at: first.entry.at,
+            first_at: first.map(|placed| placed.entry.at).unwrap_or_default(),
             at: batch.at(),
             sums: batch.sums.clone(),
-            moved: matches!(last.entry.fact, Fact::Moved(_)),
+            moved: last.is_some_and(is_moved),
             bytes: 0,
+            dense: !batch.entries.is_empty(),
             forked: None,
             entries: Vec::with_capacity(batch.entries.len()),
             rows: batch.rows.clone(),
@@ -80,12 +82,7 @@ impl Ready {
         for placed in &batch.entries {
             let (entry, record) = (&placed.entry, &placed.record);
             let expected = ready.entries.last().map_or(batch.base, |(seq, _, _)| *seq).next();
-            if entry.seq != expected || entry.seq.0 > SEQ_MAX {
-                return Err(StoreError::Invalid(format!(
-                    "entry {} of a batch cannot follow at {expected}",
-                    entry.seq
-                )));
-            }
+            ready.dense &= entry.seq == expected && entry.seq.0 <= SEQ_MAX;
             ready.bytes += record.size();
             ready.attachments.extend(entry.attachments());
             match &entry.fact {
@@ -125,6 +122,9 @@ impl Ready {
 
     /// Whether a conversation holds all of this batch already.
     pub(super) fn is_stored(&self, connection: &Connection, open: Open) -> rusqlite::Result<bool> {
+        if self.entries.is_empty() {
+            return Ok(false);
+        }
         Ok(hash_at(connection, open, self.head)? == Some(self.head_hash))
     }
 
@@ -204,12 +204,22 @@ impl Ready {
     /// Refuses what names an attachment that is not kept, or a client key that is taken.
     fn check(&self, connection: &Connection, holder: &inbox::Holder) -> Result<(), Failure> {
         blobs::require(connection, &self.attachments)?;
-        holder.check_keys(connection, &self.keys, &self.taken)
+        holder.check_keys(connection, &self.keys, &self.taken)?;
+        self.check_entries()
     }
 
-    /// Refuses what names an attachment that is not kept.
-    pub(super) fn check_attachments(&self, connection: &Connection) -> Result<(), Failure> {
-        blobs::require(connection, &self.attachments)
+    /// Refuses what is no batch, or names an attachment that is not kept.
+    pub(super) fn check_staged(&self, connection: &Connection) -> Result<(), Failure> {
+        blobs::require(connection, &self.attachments)?;
+        self.check_entries()
+    }
+
+    fn check_entries(&self) -> Result<(), Failure> {
+        if self.dense {
+            return Ok(());
+        }
+        let why = "a batch has at least one entry, and each follows the one before it";
+        Err(StoreError::Invalid(why.to_owned()).into())
     }
 
     /// Whether it has a rewind.

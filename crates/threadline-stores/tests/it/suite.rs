@@ -26,3 +26,8 @@ fn check_all(make: MakeRig) {
 fn memory_keeps_every_promise() {
     check_all(rigs::memory);
 }
+
+#[test]
+fn sqlite_keeps_every_promise() {
+    check_all(rigs::sqlite);
+}

@@ -61,8 +61,8 @@ async fn a_batch_that_does_not_follow_is_refused_whole(world: &World) {
         unreachable!("expected a conflict: {error:?}")
     };
     assert_eq!((id, expected, at), (story.id, late.batch.base, head));
-    let mut early = story.propose([said(ADA, "one")]);
-    early.batch.base = early.batch.base.plus(5);
+    let next = story.propose([said(ADA, "next")]);
+    let early = propose(world, &next.history, [answered(ADA, "an answer to what was not said")]);
     assert!(matches!(story.refuse(&early).await, StoreError::Conflict { .. }));
     story.check().await;
 }
