@@ -220,7 +220,7 @@ impl<'a> Draft<'a> {
     fn place(&mut self, proposal: Proposal) -> Result<(), Refused> {
         let (counts, takes) = (proposal.counts, proposal.takes);
         let (entry, record) = self.seal(proposal)?;
-        let row = self.history.apply(&entry, record.hash, counts)?;
+        let row = self.history.apply_or_break(&entry, record.hash, counts)?;
         self.rows.extend(row);
         self.keep(entry, record, takes);
         Ok(())
