@@ -1,13 +1,14 @@
 //! The SQLite store: histories in one file, durable when an append returns.
 //!
-//! One thread writes, with group commit ([`writer`]); a few connections read. Several processes
+//! One thread writes, with group commit (`writer`); a few connections read. Several processes
 //! may open the same file: appends are fenced by leases, and a dead owner is known by its run
-//! file ([`run_file`]). Entries live in logs that forks share ([`segments`]).
+//! file (`run_file`). Entries live in logs that forks share (`segments`).
 
 mod append;
 mod blobs;
 mod connection;
 mod conversation;
+mod create;
 mod error;
 mod inbox;
 mod index;
@@ -246,7 +247,7 @@ impl Store for SqliteStore {
     ) -> Result<(), StoreError> {
         let (tenant, ready) = (self.tenant, Ready::new(first)?);
         self.write("begin a conversation", ready.bytes, move |connection| {
-            append::create(connection, tenant, id, base, &ready)
+            create::create(connection, tenant, id, base, &ready)
         })
         .await
     }
