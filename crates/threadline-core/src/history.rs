@@ -119,13 +119,35 @@ impl History {
         let (mut state, mut ledger) = (self.state.clone(), self.ledger.clone());
         let folded = ledger.apply(entry).and_then(|()| state.apply(entry, counts));
         let row = match folded {
-            Ok(row) => row,
-            // After an entry that is not understood, rules cannot be judged: what follows is kept
-            // as far as it makes sense.
+            Ok(row) => {
+                self.state = state;
+                row
+            }
+            // After an entry that is not understood, rules cannot be judged: what does not fit
+            // what is known changes nothing.
             Err(_) if !understood => None,
             Err(rule) => return Err(broken(entry, rule)),
         };
-        (self.state, self.ledger) = (state, ledger);
+        self.ledger = ledger;
+        (self.head, self.head_hash) = (entry.seq, hash);
+        Ok(row)
+    }
+
+    /// The same for whoever drops this history on an error: what breaks a rule may be half taken
+    /// in, and nothing is copied so that it could be taken back.
+    pub(crate) fn apply_or_break(
+        &mut self,
+        entry: &Entry,
+        hash: Digest,
+        counts: Counts,
+    ) -> Result<Option<OutlineRow>, BrokenRule> {
+        if self.ledger.unrecognised.is_some() {
+            // Here a broken rule is no error, and must leave no trace.
+            return self.apply(entry, hash, counts);
+        }
+        self.check_seq(entry)?;
+        let folded = self.ledger.apply(entry).and_then(|()| self.state.apply(entry, counts));
+        let row = folded.map_err(|rule| broken(entry, rule))?;
         (self.head, self.head_hash) = (entry.seq, hash);
         Ok(row)
     }
@@ -137,6 +159,7 @@ impl History {
         let Fact::Rewound(rewound) = &entry.fact else {
             return Err(broken(entry, Rule::NoEntry(past.head)));
         };
+        fold::of_conversation(entry).map_err(|rule| broken(entry, rule))?;
         if rewound.to >= entry.seq {
             return Err(broken(entry, Rule::NoEntry(rewound.to)));
         }

@@ -32,7 +32,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use rusqlite::Connection as Sqlite;
+use rusqlite::{Connection as Sqlite, Transaction, TransactionBehavior};
 use threadline_core::clock::Clock;
 use threadline_core::history::batch::{AgentSums, Batch};
 use threadline_core::history::record::Record;
@@ -96,9 +96,10 @@ pub fn version() -> &'static str {
 
 /// Histories in a SQLite file.
 pub struct SqliteStore {
-    // Dropped in this order: first nothing is written any more, then the owner is gone.
-    writer: Writer,
+    // Dropped in this order: readers first, so that the writer closes the file last and brings the
+    // write-ahead log into it; then the owner is gone.
     reading: Arc<Reading>,
+    writer: Writer,
     _run_file: Option<RunFile>,
     run_name: String,
     run_folder: Option<RunFolder>,
@@ -217,7 +218,8 @@ fn sweep_once(
     run_name: &str,
     run_folder: Option<&RunFolder>,
 ) -> rusqlite::Result<bool> {
-    let transaction = connection.unchecked_transaction()?;
+    // Immediate: one that begins by reading cannot wait for another process to write.
+    let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
     let more = sweep::sweep(connection, &mut Living::new(run_name, run_folder))?;
     transaction.commit()?;
     Ok(more)

@@ -46,6 +46,10 @@ impl Ledger {
             Fact::InvocationFailed(failed) => {
                 self.spend(failed.usage.unwrap_or_default(), failed.cost);
             }
+            Fact::Recap(recap) => self.spend(recap.usage.unwrap_or_default(), recap.cost),
+            Fact::Described(described) => {
+                self.spend(described.usage.unwrap_or_default(), described.cost);
+            }
             Fact::PolicySet(policy) => {
                 if self.policies.len() >= POLICIES_CAP {
                     return Err(Rule::TooMany { what: "rules", cap: POLICIES_CAP });
@@ -105,24 +109,31 @@ impl PathState {
                 if started.purpose == Purpose::Step && !agent.awaits_output() {
                     return Err(Rule::Unasked);
                 }
-                agent.invoking = Some(entry.seq);
+                match started.purpose {
+                    Purpose::Step => agent.invoking = Some(entry.seq),
+                    Purpose::Recap | Purpose::Title => agent.invoking_aside = Some(entry.seq),
+                }
             }
             Fact::InvocationFailed(failed) => self.invocation_failed(entry, failed)?,
             Fact::ToolStarted(started) => self.tool_started(entry, started)?,
             Fact::ToolFinished(finished) => self.tool_finished(entry, finished, counts)?,
             Fact::ApprovalAsked(asked) => self.approval_asked(entry, asked)?,
             Fact::ApprovalGiven(given) => self.approval_given(entry, given)?,
-            Fact::PolicySet(_) | Fact::Note(_) | Fact::Unrecognised(_) => {}
+            Fact::PolicySet(_) | Fact::Moved(_) => of_conversation(entry)?,
+            Fact::Note(_) => self.known(entry.agent)?,
+            Fact::Unrecognised(_) => {}
             Fact::WidgetChanged(_) => self.known(entry.agent)?,
             Fact::AgentCalled(called) => self.agent_called(entry, called)?,
             Fact::AgentReturned(returned) => self.agent_returned(entry, returned)?,
             Fact::TimerSet(set) => self.timer_set(entry, set)?,
             Fact::TimerCleared(cleared) => {
+                self.known(entry.agent)?;
                 self.timers.remove(&cleared.timer).ok_or(Rule::NoTimer(cleared.timer))?;
             }
             Fact::TurnEnded(_) => return self.turn_ended(entry, counts).map(Some),
             Fact::Recap(recap) => return self.recap(entry, recap, counts),
             Fact::Pinned(pinned) => {
+                self.known(entry.agent)?;
                 if pinned.seq == Seq::ZERO || pinned.seq >= entry.seq {
                     return Err(Rule::NoEntry(pinned.seq));
                 }
@@ -134,25 +145,32 @@ impl PathState {
                     self.pins.insert(pinned.seq);
                 }
             }
-            Fact::Described(described) => self.describe(described),
+            Fact::Described(described) => {
+                of_conversation(entry)?;
+                self.describe(described);
+            }
             Fact::Rewound(rewound) => return Err(Rule::NeedsPast(rewound.to)),
             Fact::Forked(forked) => {
+                of_conversation(entry)?;
                 if forked.seq != entry.seq.before() {
                     return Err(Rule::Fork);
                 }
                 self.forked_from = Some((forked.from, forked.seq));
                 self.withdraw();
             }
-            Fact::Moved(_) => {}
         }
         Ok(None)
     }
 
-    /// Takes back what is open: calls that are not finished must not start any more.
+    /// Takes back what is open: no answer is waited for any more, and calls that are not finished
+    /// must not start.
     pub(super) fn withdraw(&mut self) {
-        for agent in self.agents.values_mut().filter(|agent| agent.in_turn()) {
+        let is_open = |agent: &Arc<Agent>| {
+            agent.in_turn() || agent.invoking.is_some() || agent.invoking_aside.is_some()
+        };
+        for agent in self.agents.values_mut().filter(|agent| is_open(agent)) {
             let agent = Arc::make_mut(agent);
-            agent.invoking = None;
+            (agent.invoking, agent.invoking_aside) = (None, None);
             if let Stage::Calling(open) = &mut agent.stage {
                 for call in &mut open.calls {
                     call.withdrawn = true;
@@ -227,7 +245,13 @@ impl PathState {
                 agent.turn = Some(Turn::new(entry.seq, transcript, agent));
                 self.last_turn = Some(entry.seq);
             }
-            Stage::Asked | Stage::Sealed { .. } => agent.stage = Stage::Asked,
+            Stage::Asked | Stage::Sealed { .. } => {
+                agent.stage = Stage::Asked;
+                // Once people have a part in a turn, they see how it ends.
+                if let Some(turn) = &mut agent.turn {
+                    turn.transcript |= transcript;
+                }
+            }
         }
         let agent = self.agent_mut(entry.agent)?;
         if let Some(turn) = &mut agent.turn {
@@ -323,6 +347,10 @@ impl PathState {
 
     fn invocation_failed(&mut self, entry: &Entry, failed: &InvocationFailed) -> Result<(), Rule> {
         let agent = self.agent_mut(entry.agent)?;
+        if agent.invoking_aside == Some(failed.started) {
+            agent.invoking_aside = None;
+            return Ok(());
+        }
         if agent.invoking != Some(failed.started) {
             return Err(Rule::NotInvoking(failed.started));
         }
@@ -383,7 +411,10 @@ impl PathState {
         recap: &Recap,
         counts: Counts,
     ) -> Result<Option<OutlineRow>, Rule> {
-        if recap.from == Seq::ZERO || recap.from > recap.to || recap.to >= entry.seq {
+        if recap.from == Seq::ZERO || recap.from > recap.to {
+            return Err(Rule::NoEntry(recap.from));
+        }
+        if recap.to >= entry.seq {
             return Err(Rule::NoEntry(recap.to));
         }
         self.agent_mut(entry.agent)?;
@@ -398,6 +429,7 @@ impl PathState {
         }
         let range =
             RecapRange { seq: entry.seq, agent: entry.agent, from: recap.from, to: recap.to };
+        self.agent_mut(entry.agent)?.invoking_aside = None;
         let place = self.recaps.partition_point(|other| other.from < range.from);
         self.recaps.insert(place, range);
         let agent = self.agent_mut(entry.agent)?;
@@ -423,6 +455,11 @@ impl PathState {
         let text = text().chars().take(LAST_MESSAGE_CAP).collect();
         self.last_message = Some(LastMessage { text, kind, at: entry.at });
     }
+}
+
+/// Whether an entry is on the thread of the conversation itself.
+pub(super) fn of_conversation(entry: &Entry) -> Result<(), Rule> {
+    if entry.agent == AgentId::CONVERSATION { Ok(()) } else { Err(Rule::Conversation(entry.agent)) }
 }
 
 impl Agent {

@@ -103,7 +103,7 @@ pub enum Rule {
         why: &'static str,
     },
     /// Results answer exactly the open calls, in their order.
-    #[error("results answer the calls of output {expected:?}, in their order, each finished")]
+    #[error("{}", wrong_results(*expected))]
     WrongResults {
         /// The output whose calls are open, if one's are.
         expected: Option<Seq>,
@@ -135,4 +135,13 @@ pub enum Rule {
     /// Metadata keeps its rules.
     #[error(transparent)]
     Metadata(#[from] MetadataRefused),
+}
+
+fn wrong_results(expected: Option<Seq>) -> String {
+    match expected {
+        None => "no output's calls are open to be sealed".to_owned(),
+        Some(output) => {
+            format!("results answer the calls of output {output}, in their order, each finished")
+        }
+    }
 }

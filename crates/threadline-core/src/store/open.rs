@@ -1,6 +1,8 @@
 //! Opening: from a store's snapshot and the entries after it to a history, at the cost of a
 //! window, whatever the length.
 
+use std::collections::BTreeSet;
+
 use super::{Conversation, Lease, Origin, Page, Store, StoreError};
 use crate::history::entry::Entry;
 use crate::history::fact::{Digest, Fact};
@@ -9,7 +11,7 @@ use crate::history::record::{Record, UnreadableRecord};
 use crate::history::rule::BrokenRule;
 use crate::history::snapshot::SNAPSHOT_EVERY;
 use crate::history::{Aftermath, Counts, History, Proposed};
-use crate::id::{AgentId, ConversationId, Seq};
+use crate::id::{AgentId, CallId, ConversationId, Seq};
 use crate::outline::{OutlineRow, RowKind};
 use crate::tokens::TokenCounter;
 
@@ -112,12 +114,13 @@ pub async fn past(
 ) -> Result<(History, Aftermath), OpenError> {
     let history = history_at(store, id, to, counter).await?;
     let agents = history.state().agents.values();
-    let mut open: usize =
-        agents.flat_map(|agent| agent.open_calls()).filter(|(_, c)| c.finished.is_none()).count();
+    let calls = agents.flat_map(|agent| agent.open_calls());
+    let mut open: BTreeSet<CallId> =
+        calls.filter(|(_, call)| call.finished.is_none()).map(|(id, _)| id).collect();
     let mut aftermath = Aftermath::default();
     let mut next = to.next();
     // Calls go on only in the branch that follows directly: a rewind takes them back.
-    'ledger: while open > 0 {
+    'ledger: while !open.is_empty() {
         let records = store.read(id, &Page::forward(next, PAGE)).await?;
         if records.is_empty() {
             break;
@@ -127,7 +130,10 @@ pub async fn past(
             next = next.next();
             match &entry.fact {
                 Fact::Rewound(_) => break 'ledger,
-                Fact::ToolFinished(_) => open = open.saturating_sub(1),
+                // Calls that others make in the meantime do not count.
+                Fact::ToolFinished(finished) => {
+                    open.remove(&finished.call);
+                }
                 _ => {}
             }
             aftermath.note(&entry);
@@ -254,7 +260,7 @@ impl Fold<'_> {
             self.history.rewind_in_place(entry, hash)
         } else {
             let counts = Counts::of(&entry.fact, self.counter);
-            self.history.apply(entry, hash, counts).map(drop)
+            self.history.apply_or_break(entry, hash, counts).map(drop)
         };
         folded.map_err(|source| OpenError::Broken { id: self.id, source })
     }

@@ -9,6 +9,7 @@
 
 mod format;
 mod golden;
+mod history;
 mod properties;
 mod records;
 mod strategies;

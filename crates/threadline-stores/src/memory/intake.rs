@@ -7,7 +7,8 @@ use async_trait::async_trait;
 use threadline_core::clock::Timestamp;
 use threadline_core::history::batch::Batch;
 use threadline_core::history::fact::{Digest, Fact};
-use threadline_core::history::record::GENESIS;
+use threadline_core::history::record::{GENESIS, Record};
+use threadline_core::history::snapshot::Snapshot;
 use threadline_core::id::{ConversationId, Seq};
 use threadline_core::inbox::{Item, ItemNumber};
 use threadline_core::store::{Intake, Origin, StageId, StoreError};
@@ -16,12 +17,14 @@ use super::kept::{self, Kept};
 use super::{Content, MemoryStore};
 
 /// What is being taken in.
+#[derive(Clone)]
 pub(super) struct Staged {
     handle: u64,
     id: ConversationId,
     base: (Seq, Digest),
     head: (Seq, Digest),
     batches: Vec<Batch>,
+    snapshots: Vec<Snapshot>,
 }
 
 #[async_trait]
@@ -41,22 +44,42 @@ impl Intake for MemoryStore {
             }
         };
         let stage = StageId(content.number());
-        let staged = Staged { handle: self.handle, id, base, head: base, batches: Vec::new() };
+        let (batches, snapshots) = (Vec::new(), Vec::new());
+        let staged = Staged { handle: self.handle, id, base, head: base, batches, snapshots };
         content.stages.insert(stage, staged);
         Ok(stage)
     }
 
-    async fn stage(&self, stage: StageId, batch: &Batch) -> Result<(), StoreError> {
+    async fn stage(
+        &self,
+        stage: StageId,
+        batch: &Batch,
+        snapshot: Option<&Snapshot>,
+    ) -> Result<(), StoreError> {
         let mut content = self.content();
-        content.check_batch_attachments(batch)?;
-        let staged = self.staged(&mut content, stage)?;
+        let attachments = content.check_batch_attachments(batch);
+        let staged = self.under_way(&mut content, stage)?;
         if (batch.base, batch.base_hash) != staged.head {
             let (id, head) = (staged.id, staged.head.0);
             return Err(StoreError::Conflict { id, expected: batch.base, head });
         }
+        attachments?;
         staged.head = (batch.head(), batch.head_hash());
         staged.batches.push(batch.clone());
+        staged.snapshots.extend(snapshot.cloned());
         Ok(())
+    }
+
+    async fn staged(
+        &self,
+        stage: StageId,
+        from: Seq,
+        most: usize,
+    ) -> Result<Vec<Record>, StoreError> {
+        let mut content = self.content();
+        let placed = self.under_way(&mut content, stage)?.batches.iter().flat_map(|b| &b.entries);
+        let records = placed.filter(|placed| placed.entry.seq >= from).map(|placed| &placed.record);
+        Ok(records.take(most).cloned().collect())
     }
 
     async fn adopt(
@@ -66,8 +89,8 @@ impl Intake for MemoryStore {
         waiting: &[Item],
     ) -> Result<(), StoreError> {
         let mut content = self.content();
-        let staged = self.staged(&mut content, stage)?;
-        let (id, base, batches) = (staged.id, staged.base, staged.batches.clone());
+        let staged = self.under_way(&mut content, stage)?.clone();
+        let Staged { id, base, .. } = staged;
         for item in waiting {
             kept::check_item(item)?;
             content.check_attachments(kept::item_attachments(item))?;
@@ -81,7 +104,7 @@ impl Intake for MemoryStore {
                 let (expected, head) = (base.0, kept.conversation.head);
                 return Err(StoreError::Conflict { id, expected, head });
             }
-            Err(_) if batches.is_empty() => {
+            Err(_) if staged.batches.is_empty() => {
                 return Err(StoreError::Invalid("there is nothing to take in".to_owned()));
             }
             Err(_) => Kept::new(id, number),
@@ -90,7 +113,7 @@ impl Intake for MemoryStore {
             number += 1;
             number
         };
-        kept.adopt(&batches, origin, waiting, self.clock.now(), &mut next)?;
+        kept.adopt(&staged, origin, waiting, self.clock.now(), &mut next)?;
         content.last_number = number;
         content.conversations.insert((self.tenant, id), kept);
         content.stages.remove(&stage);
@@ -104,7 +127,7 @@ impl Intake for MemoryStore {
 }
 
 impl MemoryStore {
-    fn staged<'a>(
+    fn under_way<'a>(
         &self,
         content: &'a mut Content,
         stage: StageId,
@@ -120,15 +143,18 @@ impl Kept {
     /// Takes in what was staged. On an error it is half changed and must be dropped.
     fn adopt(
         &mut self,
-        batches: &[Batch],
+        staged: &Staged,
         origin: Origin,
         waiting: &[Item],
         now: Timestamp,
         number: &mut dyn FnMut() -> u64,
     ) -> Result<(), StoreError> {
-        for batch in batches {
+        for batch in &staged.batches {
             self.take_in(batch, number);
             self.note_origin(batch);
+        }
+        for snapshot in &staged.snapshots {
+            self.keep_snapshot(snapshot, true)?;
         }
         if self.conversation.moved_away {
             let stay: BTreeSet<&Arc<str>> = waiting.iter().map(|item| &item.client_key).collect();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, params};
 use threadline_core::clock::Timestamp;
-use threadline_core::history::batch::{AgentSums, BATCH_CAP_BYTES, Batch, Sums, Taken};
+use threadline_core::history::batch::{AgentSums, BATCH_CAP_BYTES, Batch, Placed, Sums, Taken};
 use threadline_core::history::fact::{Digest, Fact};
 use threadline_core::history::record::{GENESIS, Record};
 use threadline_core::id::{AgentId, ConversationId, Seq};
@@ -20,6 +20,7 @@ use super::conversation::{
 use super::error::Failure;
 use super::inbox;
 use super::number::{SEQ_MAX, entry_id, int, seq_int};
+use super::outline;
 use super::segments::{add_segment, hash_at, new_log, share_segments};
 
 /// What a batch writes, without what it does not: sent to the writer whole.
@@ -34,15 +35,24 @@ pub(super) struct Ready {
     /// Whether its last entry says that the conversation was moved away.
     pub(super) moved: bool,
     pub(super) bytes: usize,
+    /// Whether it has entries, each follows the one before it, and each outline row is one's.
+    dense: bool,
     /// The conversation its last `Forked` entry names, if it has one, and when that was placed.
     pub(super) forked: Option<(ConversationId, Seq, Timestamp)>,
-    entries: Vec<(Seq, AgentId, Record)>,
-    rows: Vec<OutlineRow>,
+    entries: Vec<Line>,
     agents: Vec<AgentSums>,
     taken: Vec<Taken>,
     rewinds: Vec<(Seq, Seq)>,
     keys: Vec<Key>,
     attachments: Vec<Digest>,
+}
+
+/// An entry to be written, with its outline row if models see it.
+struct Line {
+    seq: Seq,
+    agent: AgentId,
+    record: Record,
+    row: Option<OutlineRow>,
 }
 
 /// The key an input came with.
@@ -55,37 +65,32 @@ pub(super) struct Key {
 impl Ready {
     /// Makes a batch ready to be written.
     pub(super) fn new(batch: &Batch) -> Result<Self, StoreError> {
-        let (Some(first), Some(last)) = (batch.entries.first(), batch.entries.last()) else {
-            return Err(StoreError::Invalid("a batch has at least one entry".to_owned()));
-        };
+        let (first, last) = (batch.entries.first(), batch.entries.last());
+        let is_moved = |placed: &Placed| matches!(placed.entry.fact, Fact::Moved(_));
         let mut ready = Self {
             base: batch.base,
             base_hash: batch.base_hash,
             head: batch.head(),
             head_hash: batch.head_hash(),
-            first_at: first.entry.at,
+            first_at: first.map(|placed| placed.entry.at).unwrap_or_default(),
             at: batch.at(),
             sums: batch.sums.clone(),
-            moved: matches!(last.entry.fact, Fact::Moved(_)),
+            moved: last.is_some_and(is_moved),
             bytes: 0,
+            dense: !batch.entries.is_empty(),
             forked: None,
             entries: Vec::with_capacity(batch.entries.len()),
-            rows: batch.rows.clone(),
             agents: batch.agents.clone(),
             taken: batch.taken.clone(),
             rewinds: Vec::new(),
             keys: Vec::new(),
             attachments: Vec::new(),
         };
+        let mut rows = batch.rows.iter().peekable();
         for placed in &batch.entries {
             let (entry, record) = (&placed.entry, &placed.record);
-            let expected = ready.entries.last().map_or(batch.base, |(seq, _, _)| *seq).next();
-            if entry.seq != expected || entry.seq.0 > SEQ_MAX {
-                return Err(StoreError::Invalid(format!(
-                    "entry {} of a batch cannot follow at {expected}",
-                    entry.seq
-                )));
-            }
+            let expected = ready.entries.last().map_or(batch.base, |line| line.seq).next();
+            ready.dense &= entry.seq == expected && entry.seq.0 <= SEQ_MAX;
             ready.bytes += record.size();
             ready.attachments.extend(entry.attachments());
             match &entry.fact {
@@ -98,8 +103,14 @@ impl Ready {
                 })),
                 _ => {}
             }
-            ready.entries.push((entry.seq, entry.agent, record.clone()));
+            ready.entries.push(Line {
+                seq: entry.seq,
+                agent: entry.agent,
+                record: record.clone(),
+                row: rows.next_if(|row| row.seq == entry.seq && row.agent == entry.agent).cloned(),
+            });
         }
+        ready.dense &= rows.peek().is_none();
         if ready.bytes > BATCH_CAP_BYTES {
             return Err(StoreError::TooLarge { what: "the batch", cap: BATCH_CAP_BYTES });
         }
@@ -113,18 +124,14 @@ impl Ready {
 
     /// What brings a conversation's row up to it, once its entries are written.
     pub(super) fn without_entries(self) -> Self {
-        Self {
-            moved: false,
-            entries: Vec::new(),
-            rows: Vec::new(),
-            agents: Vec::new(),
-            keys: Vec::new(),
-            ..self
-        }
+        Self { moved: false, entries: Vec::new(), agents: Vec::new(), keys: Vec::new(), ..self }
     }
 
     /// Whether a conversation holds all of this batch already.
     pub(super) fn is_stored(&self, connection: &Connection, open: Open) -> rusqlite::Result<bool> {
+        if self.entries.is_empty() {
+            return Ok(false);
+        }
         Ok(hash_at(connection, open, self.head)? == Some(self.head_hash))
     }
 
@@ -136,7 +143,6 @@ impl Ready {
         conversation: i64,
     ) -> Result<(), Failure> {
         self.write_entries(connection, log)?;
-        self.write_rows(connection, log)?;
         if self.rewinds() {
             // A batch with a rewind names all agents there are.
             forget_agents(connection, conversation)?;
@@ -148,55 +154,30 @@ impl Ready {
     }
 
     fn write_entries(&self, connection: &Connection, log: i64) -> rusqlite::Result<()> {
-        let mut insert = connection.prepare_cached(
-            "INSERT INTO entry (id, agent, envelope, body, salt, hash)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        let mut insert_record = connection.prepare_cached(
+            "INSERT INTO record (entry, envelope, body, salt, hash) VALUES (?1, ?2, ?3, ?4, ?5)",
         )?;
-        for (seq, agent, record) in &self.entries {
-            insert.execute(params![
-                entry_id(log, *seq),
-                agent.0,
+        let mut insert_plain = connection
+            .prepare_cached("INSERT INTO entry (id, record, agent) VALUES (?1, ?2, ?3)")?;
+        for line in &self.entries {
+            let (id, agent, record) = (entry_id(log, line.seq), line.agent.0, &line.record);
+            insert_record.execute(params![
+                id,
                 record.envelope,
                 record.body,
                 record.salt,
-                record.hash.0,
+                record.hash.0
             ])?;
-        }
-        if !self.rewinds.is_empty() {
-            let mut insert =
-                connection.prepare_cached("INSERT INTO rewind (id, to_seq) VALUES (?1, ?2)")?;
-            for (seq, to) in &self.rewinds {
-                insert.execute(params![entry_id(log, *seq), seq_int(*to)])?;
+            let num = connection.last_insert_rowid();
+            match &line.row {
+                Some(row) => outline::insert(connection, id, num, row)?,
+                None => insert_plain.execute(params![id, num, agent]).map(drop)?,
             }
         }
-        Ok(())
-    }
-
-    fn write_rows(&self, connection: &Connection, log: i64) -> rusqlite::Result<()> {
-        if self.rows.is_empty() {
-            return Ok(());
-        }
-        let mut insert = connection.prepare_cached(
-            "INSERT INTO outline
-               (id, agent, kind, live, recent, gist_tokens, screen_tokens, recent_sum, live_sum,
-                previous, turn, gist)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
-        )?;
-        for row in &self.rows {
-            insert.execute(params![
-                entry_id(log, row.seq),
-                row.agent.0,
-                row.kind.number(),
-                row.tokens.live,
-                row.tokens.recent,
-                row.tokens.gist,
-                row.screen_tokens,
-                int(row.recent_sum),
-                int(row.live_sum),
-                row.previous.map(seq_int),
-                seq_int(row.turn),
-                row.gist,
-            ])?;
+        for (seq, to) in &self.rewinds {
+            connection
+                .prepare_cached("INSERT INTO rewind (id, to_seq) VALUES (?1, ?2)")?
+                .execute(params![entry_id(log, *seq), seq_int(*to)])?;
         }
         Ok(())
     }
@@ -204,12 +185,23 @@ impl Ready {
     /// Refuses what names an attachment that is not kept, or a client key that is taken.
     fn check(&self, connection: &Connection, holder: &inbox::Holder) -> Result<(), Failure> {
         blobs::require(connection, &self.attachments)?;
-        holder.check_keys(connection, &self.keys, &self.taken)
+        holder.check_keys(connection, &self.keys, &self.taken)?;
+        self.check_entries()
     }
 
-    /// Refuses what names an attachment that is not kept.
-    pub(super) fn check_attachments(&self, connection: &Connection) -> Result<(), Failure> {
-        blobs::require(connection, &self.attachments)
+    /// Refuses what is no batch, or names an attachment that is not kept.
+    pub(super) fn check_staged(&self, connection: &Connection) -> Result<(), Failure> {
+        blobs::require(connection, &self.attachments)?;
+        self.check_entries()
+    }
+
+    fn check_entries(&self) -> Result<(), Failure> {
+        if self.dense {
+            return Ok(());
+        }
+        let why =
+            "a batch has entries, each follows the one before it, and outline rows are theirs";
+        Err(StoreError::Invalid(why.to_owned()).into())
     }
 
     /// Whether it has a rewind.

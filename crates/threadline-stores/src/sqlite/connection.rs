@@ -121,11 +121,14 @@ impl Place {
     }
 
     fn prepare_writer(&self, connection: &Connection) -> rusqlite::Result<()> {
-        // Only the writer checkpoints, at moments it chooses.
+        // Only the writer checkpoints, at moments it chooses. Its cache holds the pages of a whole
+        // group, so that none is written twice.
         connection.execute_batch(
             "PRAGMA fullfsync = ON;
              PRAGMA checkpoint_fullfsync = ON;
              PRAGMA wal_autocheckpoint = 0;
+             PRAGMA cache_size = -32768;
+             PRAGMA cache_spill = OFF;
              PRAGMA journal_size_limit = 67108864;",
         )?;
         let synchronous = match self.durability {

@@ -97,7 +97,7 @@ impl Intake for SqliteStore {
         }
         let ready = self
             .write("take in a batch", ready.bytes, move |connection| {
-                ready.check_attachments(connection)?;
+                ready.check_staged(connection)?;
                 ready.write(connection, log, log)?;
                 if let Some(snapshot) = &snapshot {
                     snapshot::write(connection, log, snapshot, true)?;

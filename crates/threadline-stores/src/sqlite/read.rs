@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use threadline_core::history::fact::Digest;
 use threadline_core::history::record::Record;
-use threadline_core::id::{ConversationId, Seq};
+use threadline_core::id::{AgentId, ConversationId, Seq};
 use threadline_core::store::{Direction, PAGE_CAP_BYTES, Page, StoreError};
 
 use super::conversation::Open;
@@ -11,14 +11,26 @@ use super::error::{Failure, damaged};
 use super::number::{count, entry_id, log_and_seq, rows, seq_int};
 use super::segments::{Segment, locate};
 
-const ALL_FORWARD: &str = "SELECT envelope, body, salt, hash FROM entry
+const ALL_FORWARD: &str = "SELECT envelope, body, salt, hash
+     FROM entry CROSS JOIN record ON record.num = entry.record
      WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT ?3";
-const ALL_BACKWARD: &str = "SELECT envelope, body, salt, hash FROM entry
+const ALL_BACKWARD: &str = "SELECT envelope, body, salt, hash
+     FROM entry CROSS JOIN record ON record.num = entry.record
      WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC LIMIT ?3";
-const THREAD_FORWARD: &str = "SELECT envelope, body, salt, hash FROM entry INDEXED BY entry_agent
+const FIRST_FORWARD: &str = "SELECT envelope, body, salt, hash
+     FROM entry CROSS JOIN record ON record.num = entry.record
      WHERE id BETWEEN ?1 AND ?2 AND agent = ?4 ORDER BY id LIMIT ?3";
-const THREAD_BACKWARD: &str = "SELECT envelope, body, salt, hash FROM entry INDEXED BY entry_agent
+const FIRST_BACKWARD: &str = "SELECT envelope, body, salt, hash
+     FROM entry CROSS JOIN record ON record.num = entry.record
      WHERE id BETWEEN ?1 AND ?2 AND agent = ?4 ORDER BY id DESC LIMIT ?3";
+const OTHER_FORWARD: &str = "SELECT envelope, body, salt, hash
+     FROM entry INDEXED BY entry_agent CROSS JOIN record ON record.num = entry.record
+     WHERE id BETWEEN ?1 AND ?2 AND agent = ?4 AND agent <> 1 ORDER BY id LIMIT ?3";
+const OTHER_BACKWARD: &str = "SELECT envelope, body, salt, hash
+     FROM entry INDEXED BY entry_agent CROSS JOIN record ON record.num = entry.record
+     WHERE id BETWEEN ?1 AND ?2 AND agent = ?4 AND agent <> 1 ORDER BY id DESC LIMIT ?3";
+const ONE: &str = "SELECT envelope, body, salt, hash
+     FROM entry CROSS JOIN record ON record.num = entry.record WHERE id = ?1";
 
 /// A page of records.
 pub(super) fn read(
@@ -87,9 +99,11 @@ impl Filling {
                 found = statement.query([low, high, left])?;
             }
             (Some(thread), direction) => {
-                statement = connection.prepare_cached(match direction {
-                    Direction::Forward => THREAD_FORWARD,
-                    Direction::Backward => THREAD_BACKWARD,
+                statement = connection.prepare_cached(match (thread, direction) {
+                    (AgentId::FIRST, Direction::Forward) => FIRST_FORWARD,
+                    (AgentId::FIRST, Direction::Backward) => FIRST_BACKWARD,
+                    (_, Direction::Forward) => OTHER_FORWARD,
+                    (_, Direction::Backward) => OTHER_BACKWARD,
                 })?;
                 found = statement.query([low, high, left, i64::from(thread.0)])?;
             }
@@ -124,8 +138,7 @@ pub(super) fn records(
     seqs: &[Seq],
 ) -> Result<Vec<Record>, Failure> {
     let open = Open::get(connection, tenant, id)?;
-    let mut statement =
-        connection.prepare_cached("SELECT envelope, body, salt, hash FROM entry WHERE id = ?1")?;
+    let mut statement = connection.prepare_cached(ONE)?;
     let mut records = Vec::with_capacity(seqs.len());
     for &seq in seqs {
         let entry = locate(connection, open, seq)?.ok_or(StoreError::NoEntry {
@@ -175,4 +188,25 @@ pub(super) fn rewinds(
         Ok((seq, Seq(count(row.get(1)?))))
     })?;
     found.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sqlite::tests::plan;
+
+    /// Entries are found in their order, and those of other agents than the first by an index.
+    #[test]
+    fn no_page_is_sorted() {
+        const { assert!(AgentId::FIRST.0 == 1, "the schema names the first agent by its number") };
+        let record = "SEARCH record USING INTEGER PRIMARY KEY (rowid=?)\n";
+        for sql in [ALL_FORWARD, ALL_BACKWARD, FIRST_FORWARD, FIRST_BACKWARD] {
+            let found = "SEARCH entry USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)\n";
+            assert_eq!(plan(sql), format!("{found}{record}"));
+        }
+        for sql in [OTHER_FORWARD, OTHER_BACKWARD] {
+            let found = "SEARCH entry USING INDEX entry_agent (agent=? AND rowid>? AND rowid<?)\n";
+            assert_eq!(plan(sql), format!("{found}{record}"));
+        }
+    }
 }

@@ -7,19 +7,18 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use threadline_core::store::StoreError;
 use tokio::sync::oneshot;
 
-use super::connection::BUSY_TIMEOUT;
-use super::error::{Failure, Gravity, gravity, store_error};
+use super::error::{Failure, Gravity, gravity};
 
 const GROUP_CAP_JOBS: usize = 256;
 const GROUP_CAP_BYTES: usize = 1024 * 1024;
-/// How long to wait for those that were in the last group to come again.
-const GROUP_PAUSE: Duration = Duration::from_micros(50);
+/// The longest wait for those that were in the last groups to come again.
+const GROUP_PAUSE: Duration = Duration::from_millis(2);
 /// How long nothing must come before work is done that nobody waits for.
 const QUIET: Duration = Duration::from_millis(100);
 /// The write-ahead log is brought into the file when it is longer than this.
@@ -55,7 +54,8 @@ impl Writer {
             connection,
             poison: Arc::clone(&poison),
             idle,
-            last_group: 1,
+            expected: 1,
+            last_commit: Duration::ZERO,
             unseen_bytes: 0,
             checkpointed: false,
         };
@@ -132,7 +132,7 @@ where
     F: FnOnce(&Connection) -> Result<T, Failure> + Send,
 {
     fn bytes(&self) -> usize {
-        self.bytes.saturating_add(OVERHEAD_BYTES)
+        self.bytes
     }
 
     fn run(&mut self, connection: &Connection) -> Ran {
@@ -217,7 +217,10 @@ struct State {
     connection: Connection,
     poison: Poison,
     idle: IdleWork,
-    last_group: usize,
+    /// How many jobs the next group may have, going by the last ones.
+    expected: usize,
+    /// How long the last transaction took.
+    last_commit: Duration,
     /// Bytes written since the log's length was looked at.
     unseen_bytes: usize,
     /// Whether nothing was written since the log was last brought into the file.
@@ -245,24 +248,28 @@ impl State {
     }
 
     /// The jobs that wait. Those that were answered together come again nearly together, so it
-    /// pays to wait a moment for as many as the last time; one alone is never kept waiting.
+    /// pays to wait for as many, for as long as that costs less than another sync; one alone is
+    /// never kept waiting.
     fn gather(&mut self, first: Box<dyn Job>, jobs: &Receiver<Box<dyn Job>>) -> Vec<Box<dyn Job>> {
         let mut bytes = first.bytes();
         let mut group = vec![first];
+        let began = Instant::now();
+        let patience = GROUP_PAUSE.min(self.last_commit / 2);
         while group.len() < GROUP_CAP_JOBS && bytes < GROUP_CAP_BYTES {
             let next = match jobs.try_recv() {
-                Ok(next) => next,
-                Err(_) if group.len() < self.last_group => match jobs.recv_timeout(GROUP_PAUSE) {
-                    Ok(next) => next,
-                    Err(_) => break,
-                },
-                Err(_) => break,
+                Ok(next) => Some(next),
+                Err(_) if group.len() < self.expected => {
+                    jobs.recv_timeout(patience.saturating_sub(began.elapsed())).ok()
+                }
+                Err(_) => None,
             };
+            let Some(next) = next else { break };
             bytes = bytes.saturating_add(next.bytes());
             group.push(next);
         }
-        self.last_group = group.len();
-        self.unseen_bytes = self.unseen_bytes.saturating_add(bytes);
+        self.expected = group.len().max(self.expected - self.expected.div_ceil(8));
+        let written = bytes.saturating_add(group.len().saturating_mul(OVERHEAD_BYTES));
+        self.unseen_bytes = self.unseen_bytes.saturating_add(written);
         group
     }
 
@@ -285,11 +292,13 @@ impl State {
     }
 
     fn transaction(&mut self, group: &mut [Box<dyn Job>]) -> Result<(), Trouble> {
+        let began = Instant::now();
         self.execute("BEGIN IMMEDIATE").map_err(|error| Trouble::of(&error))?;
         let ran = group.iter_mut().try_for_each(|job| self.run_job(job.as_mut()));
         let done =
             ran.and_then(|()| self.execute("COMMIT").map_err(|error| Trouble::of_commit(&error)));
         self.checkpointed = false;
+        self.last_commit = began.elapsed();
         if done.is_err() {
             self.roll_back();
         }
@@ -341,9 +350,7 @@ impl State {
             Ok(_) => {}
             Err(error) => return self.checkpoint_failed(&error),
         }
-        if let Err(error) = self.checkpoint("PRAGMA wal_checkpoint(PASSIVE)") {
-            self.checkpoint_failed(&error);
-        }
+        self.empty_log();
     }
 
     /// The pages in the log, after a checkpoint of some kind.
@@ -396,17 +403,11 @@ impl State {
         Ok(more)
     }
 
-    /// Brings the whole log into the file, unless a reader is in the way.
+    /// Brings the log into the file, as far as no reader is in the way. The log keeps its length:
+    /// to write over it takes half the time that it takes to make it grow again.
     fn empty_log(&self) {
-        let emptied = self
-            .connection
-            .busy_timeout(Duration::ZERO)
-            .and_then(|()| self.checkpoint("PRAGMA wal_checkpoint(TRUNCATE)"));
-        if let Err(error) = emptied {
+        if let Err(error) = self.checkpoint("PRAGMA wal_checkpoint(PASSIVE)") {
             self.checkpoint_failed(&error);
-        }
-        if let Err(error) = self.connection.busy_timeout(BUSY_TIMEOUT) {
-            self.note(&Trouble::Poisoned(store_error("wait for others", error).to_string()));
         }
     }
 }

@@ -55,6 +55,8 @@ impl Tracker {
         (self.head, self.now) = (seq, entry.at);
         match &entry.fact {
             Fact::AgentJoined(joined) => {
+                // A name that was given up is free.
+                self.ids.retain(|_, id| *id != agent);
                 self.ids.insert(Arc::clone(&joined.name), agent);
                 self.names.insert(agent, Arc::clone(&joined.name));
                 if joined.primary || self.primary.is_none() {
