@@ -12,8 +12,8 @@ use super::segments::Segment;
 
 const COLUMNS: &str = "id, agent, kind, live, recent, gist_tokens, screen_tokens, recent_sum, \
      live_sum, previous, turn, gist";
-/// How many rows off the path are stepped over before it pays to seek.
-const STEPS: usize = 8;
+/// How far back a row may be to be stepped to: it pays to seek what is further.
+const NEAR: u64 = 32;
 
 /// The row at `from` and those before it on its thread's path, newest first.
 pub(super) fn path(
@@ -69,25 +69,23 @@ impl Walk {
             format!("SELECT {COLUMNS} FROM outline WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC");
         let mut statement = connection.prepare_cached(&sql)?;
         let mut rows = statement.query([segment.ids().0, entry_id(segment.log, from)])?;
-        let mut steps = 0;
         while let Some(row) = rows.next()? {
             let Some(next) = self.next else { return Ok(()) };
             let (_, seq) = log_and_seq(row.get(0)?);
-            if seq < next || steps > STEPS {
-                return Ok(());
-            }
             if seq > next {
-                steps += 1;
                 continue;
+            }
+            if seq < next {
+                return Ok(());
             }
             let row = outline_row(row)?;
             if row.agent != self.agent {
                 return Ok(());
             }
-            steps = 0;
             self.next = row.previous;
             self.found.push(row);
-            if self.found.len() >= self.most {
+            let near = self.next.is_some_and(|previous| seq.0 - previous.0 <= NEAR);
+            if !near || self.found.len() >= self.most {
                 return Ok(());
             }
         }
