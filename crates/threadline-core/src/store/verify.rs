@@ -16,6 +16,8 @@ use crate::tokens::TokenCounter;
 
 /// How many records are read at a time.
 const PAGE: usize = 1024;
+/// The most entries that the search index is compared with at once.
+const UNCHECKED_CAP: usize = 65_536;
 /// The most findings that are told one by one.
 pub const FINDINGS_CAP: usize = 100;
 
@@ -138,6 +140,8 @@ struct Deep<'a> {
     replay: Option<Replay<'a>>,
     rows: Pages<'a, OutlineRow>,
     index: Pages<'a, (Seq, u64)>,
+    /// What the index should hold of entries it was not yet compared with.
+    unchecked: Vec<(Seq, u64)>,
     attachments: BTreeSet<Digest>,
 }
 
@@ -182,6 +186,7 @@ impl<'a> Deep<'a> {
             replay: Some(Replay::new(History::new(), counter)),
             index: Pages::new(Ahead::ask(storage.index_checksums(id, Seq::ZERO, PAGE)).await),
             rows: Pages::new(Ahead::ask(storage.outline_ledger(id, Seq::ZERO, PAGE)).await),
+            unchecked: Vec::new(),
             attachments: BTreeSet::new(),
         }
     }
@@ -296,24 +301,39 @@ impl<'a> Deep<'a> {
         Ok(())
     }
 
+    /// Notes what the search index should hold of an entry. It is compared later, because reading
+    /// an index may take as long as all the rest and is under way meanwhile.
     async fn check_index(&mut self, entry: &Entry, report: &mut Report) -> Result<(), StoreError> {
         let text = search::text_of(entry);
-        let Some(expected) = text.as_deref().and_then(search::text_checksum) else {
-            return Ok(());
-        };
-        self.next_indexed().await?;
-        match self.index.next {
-            Some((seq, sum)) if seq == entry.seq => {
+        if let Some(sum) = text.as_deref().and_then(search::text_checksum) {
+            self.unchecked.push((entry.seq, sum));
+        }
+        if self.unchecked.len() >= UNCHECKED_CAP {
+            self.compare_index(report).await
+        } else {
+            Ok(())
+        }
+    }
+
+    async fn compare_index(&mut self, report: &mut Report) -> Result<(), StoreError> {
+        for (seq, expected) in std::mem::take(&mut self.unchecked) {
+            self.next_indexed().await?;
+            while let Some((indexed, _)) = self.index.next
+                && indexed < seq
+            {
+                report.find(indexed, "the search index holds an entry that has no words");
                 self.index.next = None;
-                if sum != expected {
-                    report.find(seq, "the search index does not hold what the entry says");
+                self.next_indexed().await?;
+            }
+            match self.index.next {
+                Some((indexed, sum)) if indexed == seq => {
+                    self.index.next = None;
+                    if sum != expected {
+                        report.find(seq, "the search index does not hold what the entry says");
+                    }
                 }
+                Some(_) | None => report.find(seq, "the search index does not hold it"),
             }
-            Some((seq, _)) if seq < entry.seq => {
-                self.index.next = None;
-                report.find(seq, "the search index holds an entry that has no words");
-            }
-            Some(_) | None => report.find(entry.seq, "the search index does not hold it"),
         }
         Ok(())
     }
@@ -340,10 +360,11 @@ impl<'a> Deep<'a> {
     }
 
     async fn finish(
-        self,
+        mut self,
         sums: &crate::history::batch::Sums,
         report: &mut Report,
     ) -> Result<(), StoreError> {
+        self.compare_index(report).await?;
         if let Some(row) = &self.rows.next {
             report.find(row.seq, "an outline row has no entry");
         }

@@ -13,8 +13,8 @@ use super::segments::Segment;
 
 const COLUMNS: &str = "id, agent, kind, live, recent, gist_tokens, screen_tokens, recent_sum, \
      live_sum_more, previous_back, turn_back, gist";
-/// How many rows off the path are stepped over before it pays to seek.
-const STEPS: usize = 8;
+/// How far back a row may be to be stepped to: it pays to seek what is further.
+const NEAR: u64 = 32;
 
 /// The row at `from` and those before it on its thread's path, newest first.
 pub(super) fn path(
@@ -70,28 +70,26 @@ impl Walk {
             format!("SELECT {COLUMNS} FROM entry WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC");
         let mut statement = connection.prepare_cached(&sql)?;
         let mut rows = statement.query([segment.ids().0, entry_id(segment.log, from)])?;
-        let mut steps = 0;
         while let Some(row) = rows.next()? {
             let Some(next) = self.next else { return Ok(()) };
             let (_, seq) = log_and_seq(row.get(0)?);
-            if seq < next || steps > STEPS {
-                return Ok(());
-            }
             if seq > next {
-                steps += 1;
                 continue;
             }
-            if row.get_ref(2)? == ValueRef::Null {
+            if seq < next || row.get_ref(2)? == ValueRef::Null {
                 return Ok(());
             }
             let row = outline_row(row)?;
             if row.agent != self.agent {
                 return Ok(());
             }
-            steps = 0;
+            if row.previous.is_some_and(|previous| previous >= seq) {
+                return Err(damaged(format!("the outline row {seq} does not lead back")));
+            }
             self.next = row.previous;
             self.found.push(row);
-            if self.found.len() >= self.most {
+            let near = self.next.is_some_and(|previous| previous.plus(NEAR) >= seq);
+            if !near || self.found.len() >= self.most {
                 return Ok(());
             }
         }

@@ -9,7 +9,7 @@ use threadline_core::store::{Direction, PAGE_CAP_BYTES, Page, StoreError};
 use super::conversation::Open;
 use super::error::{Failure, damaged};
 use super::number::{count, entry_id, log_and_seq, rows, seq_int};
-use super::segments::{Segment, locate};
+use super::segments::Segment;
 
 const ALL_FORWARD: &str = "SELECT envelope, body, salt, hash
      FROM entry CROSS JOIN record ON record.num = entry.record
@@ -140,13 +140,19 @@ pub(super) fn records(
     let open = Open::get(connection, tenant, id)?;
     let mut statement = connection.prepare_cached(ONE)?;
     let mut records = Vec::with_capacity(seqs.len());
+    let mut last: Option<Segment> = None;
     for &seq in seqs {
-        let entry = locate(connection, open, seq)?.ok_or(StoreError::NoEntry {
-            id,
-            seq,
-            head: open.head,
-        })?;
-        let found = statement.query_row([entry], record).optional()?;
+        // Mostly they lie in one segment, or in a few one after the other.
+        let segment = match last.filter(|segment| segment.from <= seq && seq <= segment.to) {
+            Some(segment) => segment,
+            None => Segment::at(connection, open, seq)?.ok_or(StoreError::NoEntry {
+                id,
+                seq,
+                head: open.head,
+            })?,
+        };
+        last = Some(segment);
+        let found = statement.query_row([entry_id(segment.log, seq)], record).optional()?;
         records.push(found.ok_or_else(|| damaged(format!("entry {seq} of {id} is missing")))?);
     }
     Ok(records)
