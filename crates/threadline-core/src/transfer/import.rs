@@ -462,12 +462,14 @@ impl Importer<'_> {
             return Err(Wrong::Empty);
         }
         self.stage().await?;
-        if self.last <= self.here {
+        let exact = self.moved && !self.as_new && !broken;
+        // What was moved away from here is taken back by its own export, though it is all here.
+        let takes_back = exact && self.last == self.here;
+        if self.last <= self.here && !takes_back {
             // All of it is here already.
             self.storage.discard(self.stage).await?;
             return Ok(());
         }
-        let exact = self.moved && !self.as_new && !broken;
         let origin = if exact { Origin::Own } else { Origin::Copy };
         let waiting: &[Item] = if exact { &self.waiting } else { &[] };
         self.storage.adopt(self.stage, origin, waiting).await?;
