@@ -129,11 +129,6 @@ impl Expected {
         sure.map(|(id, _)| *id).collect()
     }
 
-    /// How many entries are there for sure.
-    pub(crate) fn entries(&self) -> u64 {
-        self.heads.values().filter_map(|heads| heads.sure).map(|(seq, _)| seq.0).sum()
-    }
-
     /// Takes what is there as what must be there from now on.
     pub(crate) async fn settle(&mut self, store: &dyn Storage) {
         for (id, heads) in &mut self.heads {
