@@ -121,6 +121,7 @@ fn facts(number: u64, kind: Kind, at: Timestamp) -> Vec<Proposal> {
         title: Some(format!("Conversation {number}").into()),
         labels: kind.labelled.then(|| vec![LABEL.into()]),
         archived: kind.archived.then_some(true),
+        ..Described::default()
     };
     facts.push(Proposal::new(AgentId::CONVERSATION, described, &Estimator));
     let input = Input::from_person(filling::text(number, 300));
