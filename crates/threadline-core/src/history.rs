@@ -133,6 +133,25 @@ impl History {
         Ok(row)
     }
 
+    /// The same for whoever drops this history on an error: what breaks a rule may be half taken
+    /// in, and nothing is copied so that it could be taken back.
+    pub(crate) fn apply_or_break(
+        &mut self,
+        entry: &Entry,
+        hash: Digest,
+        counts: Counts,
+    ) -> Result<Option<OutlineRow>, BrokenRule> {
+        if self.ledger.unrecognised.is_some() {
+            // Here a broken rule is no error, and must leave no trace.
+            return self.apply(entry, hash, counts);
+        }
+        self.check_seq(entry)?;
+        let folded = self.ledger.apply(entry).and_then(|()| self.state.apply(entry, counts));
+        let row = folded.map_err(|rule| broken(entry, rule))?;
+        (self.head, self.head_hash) = (entry.seq, hash);
+        Ok(row)
+    }
+
     /// Takes in a rewind: from here on the state is that of `past`, the history as it was where
     /// the rewind leads, but for what is never taken back.
     pub fn rewind(&mut self, entry: &Entry, hash: Digest, past: &Self) -> Result<(), BrokenRule> {
@@ -148,7 +167,7 @@ impl History {
             return Err(broken(entry, Rule::NeedsPast(rewound.to)));
         }
         self.state = past.state.clone();
-        self.state.take_back();
+        self.state.withdraw();
         (self.head, self.head_hash) = (entry.seq, hash);
         Ok(())
     }
@@ -166,7 +185,7 @@ impl History {
     /// of where the rewind leads.
     pub fn rewind_in_place(&mut self, entry: &Entry, hash: Digest) -> Result<(), BrokenRule> {
         self.check_seq(entry)?;
-        self.state.take_back();
+        self.state.withdraw();
         (self.head, self.head_hash) = (entry.seq, hash);
         Ok(())
     }

@@ -18,19 +18,31 @@ pub const PHRASES_CAP: usize = 32;
 /// The terms of a text, in order.
 pub fn terms(text: &str) -> Vec<String> {
     let mut terms = Vec::new();
+    each_term(text, |term| terms.push(term.to_owned()));
+    terms
+}
+
+/// Gives every term of a text, in order.
+fn each_term(text: &str, mut give: impl FnMut(&str)) {
     let mut word = String::new();
     for c in text.chars() {
-        if is_cjk(c) {
-            finish(&mut word, &mut terms);
-            terms.push(c.to_string());
+        // Nearly every text is nearly all of this.
+        if c.is_ascii() {
+            if c.is_ascii_alphanumeric() {
+                word.push(c.to_ascii_lowercase());
+            } else {
+                finish(&mut word, &mut give);
+            }
+        } else if is_cjk(c) {
+            finish(&mut word, &mut give);
+            give(c.encode_utf8(&mut [0; 4]));
         } else if c.is_alphanumeric() {
             word.extend(c.to_lowercase().filter(|c| !is_mark(*c)));
         } else if !is_mark(c) {
-            finish(&mut word, &mut terms);
+            finish(&mut word, &mut give);
         }
     }
-    finish(&mut word, &mut terms);
-    terms
+    finish(&mut word, &mut give);
 }
 
 /// Terms that must stand next to each other.
@@ -62,16 +74,34 @@ pub fn matches(terms: &[String], phrases: &[Phrase]) -> bool {
 /// A checksum of terms and their places that does not depend on the order they are added in:
 /// what an index holds of an entry can be compared with the entry itself.
 pub fn checksum(terms: &[String]) -> u64 {
-    let parts = terms.iter().enumerate().map(|(place, term)| term_checksum(place, term));
+    let parts = (0..).zip(terms).map(|(place, term)| place_checksum(place, term_hash(term)));
     parts.fold(0, u64::wrapping_add)
 }
 
-/// The part of one term in a [`checksum`].
-pub fn term_checksum(place: usize, term: &str) -> u64 {
+/// The [`checksum`] of a text's terms; none if it has no terms.
+pub fn text_checksum(text: &str) -> Option<u64> {
+    let (mut place, mut sum) = (0, 0_u64);
+    each_term(text, |term| {
+        sum = sum.wrapping_add(place_checksum(place, term_hash(term)));
+        place += 1;
+    });
+    (place > 0).then_some(sum)
+}
+
+/// The part of one term at one place in a [`checksum`].
+pub fn place_checksum(place: u64, hash: u64) -> u64 {
+    // The output function of SplitMix64: every bit of both counts.
+    let z = hash.wrapping_add(place.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+/// What a term is known by in a [`checksum`].
+pub fn term_hash(term: &str) -> u64 {
     // A fixed-key hasher: the sum must be the same in every process.
     let mut hasher =
         std::hash::BuildHasherDefault::<std::hash::DefaultHasher>::default().build_hasher();
-    hasher.write_usize(place);
     hasher.write(term.as_bytes());
     hasher.finish()
 }
@@ -147,10 +177,11 @@ fn push(text: &mut String, part: &str) {
     text.push_str(part);
 }
 
-fn finish(word: &mut String, terms: &mut Vec<String>) {
+fn finish(word: &mut String, give: &mut impl FnMut(&str)) {
     if !word.is_empty() {
         word.truncate(floor_boundary(word, TERM_CAP_BYTES));
-        terms.push(std::mem::take(word));
+        give(word);
+        word.clear();
     }
 }
 
@@ -204,8 +235,11 @@ mod tests {
 
     #[test]
     fn checksums_do_not_depend_on_order() {
+        let part = |place, term| place_checksum(place, term_hash(term));
         let whole = checksum(&["a".to_owned(), "b".to_owned()]);
-        assert_eq!(whole, term_checksum(1, "b").wrapping_add(term_checksum(0, "a")));
-        assert_ne!(whole, term_checksum(0, "b").wrapping_add(term_checksum(1, "a")));
+        assert_eq!(whole, part(1, "b").wrapping_add(part(0, "a")));
+        assert_ne!(whole, part(0, "b").wrapping_add(part(1, "a")));
+        assert_eq!(text_checksum("A, b!"), Some(whole));
+        assert_eq!(text_checksum("…"), None);
     }
 }

@@ -4,6 +4,7 @@
 //! what was exported elsewhere. A store is held as `Arc<dyn Storage>`. One conformance suite
 //! (`threadline_testing::store_suite`) says what all of them must do.
 
+mod ahead;
 mod error;
 mod lease;
 mod listing;

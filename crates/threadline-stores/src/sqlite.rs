@@ -1,13 +1,14 @@
 //! The SQLite store: histories in one file, durable when an append returns.
 //!
-//! One thread writes, with group commit ([`writer`]); a few connections read. Several processes
+//! One thread writes, with group commit (`writer`); a few connections read. Several processes
 //! may open the same file: appends are fenced by leases, and a dead owner is known by its run
-//! file ([`run_file`]). Entries live in logs that forks share ([`segments`]).
+//! file (`run_file`). Entries live in logs that forks share (`segments`).
 
 mod append;
 mod blobs;
 mod connection;
 mod conversation;
+mod create;
 mod error;
 mod inbox;
 mod index;
@@ -32,7 +33,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use rusqlite::{Connection as Sqlite, Transaction, TransactionBehavior};
+use rusqlite::{Connection as Sqlite, OptionalExtension as _, Transaction, TransactionBehavior};
 use threadline_core::clock::Clock;
 use threadline_core::history::batch::{AgentSums, Batch};
 use threadline_core::history::record::Record;
@@ -96,9 +97,10 @@ pub fn version() -> &'static str {
 
 /// Histories in a SQLite file.
 pub struct SqliteStore {
-    // Dropped in this order: first nothing is written any more, then the owner is gone.
-    writer: Writer,
+    // Dropped in this order: readers first, so that the writer closes the file last and brings the
+    // write-ahead log into it; then the owner is gone.
     reading: Arc<Reading>,
+    writer: Writer,
     _run_file: Option<RunFile>,
     run_name: String,
     run_folder: Option<RunFolder>,
@@ -199,17 +201,17 @@ impl SqliteStore {
 
 fn tenant_number(connection: &Sqlite, tenant: TenantId) -> rusqlite::Result<i64> {
     let id = tenant.0.as_bytes();
-    let known: Result<i64, _> =
-        connection.query_row("SELECT num FROM tenant WHERE id = ?1", [id], |row| row.get(0));
-    match known {
-        Err(rusqlite::Error::QueryReturnedNoRows) => connection.query_row(
-            "INSERT INTO tenant (id) VALUES (?1)
-             ON CONFLICT (id) DO UPDATE SET id = id RETURNING num",
-            [id],
-            |row| row.get(0),
-        ),
-        known => known,
+    let number = || {
+        connection
+            .query_row("SELECT num FROM tenant WHERE id = ?1", [id], |row| row.get(0))
+            .optional()
+    };
+    if let Some(known) = number()? {
+        return Ok(known);
     }
+    // Not by RETURNING: its row comes before the commit, and a commit that fails would go unheard.
+    connection.execute("INSERT INTO tenant (id) VALUES (?1) ON CONFLICT (id) DO NOTHING", [id])?;
+    number()?.ok_or(rusqlite::Error::QueryReturnedNoRows)
 }
 
 fn sweep_once(
@@ -245,7 +247,7 @@ impl Store for SqliteStore {
     ) -> Result<(), StoreError> {
         let (tenant, ready) = (self.tenant, Ready::new(first)?);
         self.write("begin a conversation", ready.bytes, move |connection| {
-            append::create(connection, tenant, id, base, &ready)
+            create::create(connection, tenant, id, base, &ready)
         })
         .await
     }

@@ -1,15 +1,31 @@
 //! The command line.
 
+mod number;
+#[cfg(test)]
+mod tests;
+
 use std::path::PathBuf;
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use self::number::{at_least_one, entry};
 
 /// A durable, provider-neutral runtime for LLM agents.
 ///
 /// Conversations are append-only histories in one database file. They can be listed, read,
 /// searched, forked, rewound, verified, and carried to another machine.
 #[derive(Debug, Parser)]
-#[command(name = "threadline", version, max_term_width = 100)]
+#[command(
+    name = "threadline",
+    version,
+    max_term_width = 100,
+    after_help = "\
+To look around:
+  threadline dev generate    make up a conversation
+  threadline list            what there is
+  threadline show last       read the most recent one"
+)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) global: Global,
@@ -18,51 +34,130 @@ pub(crate) struct Arguments {
     pub(crate) command: Option<Command>,
 }
 
+const LOG_HELP: &str = "What to write to threadline.log in the data folder: History, Provider, \
+    Tools, StateMachine, Widgets or all, each with a level if need be, as in History=info,Tools";
+
 /// What every command takes.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Options of every command")]
 pub(crate) struct Global {
     /// The database file [default: threadline.db in the data folder]
     #[arg(long, global = true, env = "THREADLINE_DB", value_name = "FILE")]
+    #[arg(value_parser = file(), hide_env_values = true, display_order = 100)]
     pub(crate) db: Option<PathBuf>,
 
     /// Print JSON for programs instead of text for people
-    #[arg(long, global = true)]
+    #[arg(long, global = true, display_order = 101)]
     pub(crate) json: bool,
 
     /// The config file [default: config.toml in the config folder]
     #[arg(long, global = true, env = "THREADLINE_CONFIG", value_name = "FILE")]
+    #[arg(value_parser = file(), hide_env_values = true, display_order = 102)]
     pub(crate) config: Option<PathBuf>,
 
-    /// What to log, by category: `History`, `Provider`, `Tools`, `StateMachine`, `Widgets`; each may have a
-    /// level, as in History=debug. The log file is in the data folder
-    #[arg(long, global = true, env = "THREADLINE_LOG", value_name = "CATEGORIES")]
+    #[arg(help = LOG_HELP, long, global = true, env = "THREADLINE_LOG", value_name = "CATEGORIES")]
+    #[arg(hide_env_values = true, display_order = 103)]
     pub(crate) log: Option<String>,
+}
+
+/// A file by its name, which need not be text.
+fn file() -> impl TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new().try_map(|name| {
+        if name.is_empty() {
+            return Err("it is empty; name a file, or unset the variable");
+        }
+        Ok(PathBuf::from(name))
+    })
 }
 
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// List conversations, the most recent first
-    #[command(alias = "ls")]
+    #[command(
+        alias = "ls",
+        after_help = "\
+Examples:
+  threadline list
+  threadline list --label work -n 50
+  threadline list --state waiting"
+    )]
     List(List),
     /// Print a conversation: its transcript, a thread, or every entry
+    ///
+    /// Without options it is the transcript: what people said, and the answers.
+    #[command(after_help = "\
+Examples:
+  threadline show last
+  threadline show last -n 5
+  threadline show last --agent planner
+  threadline show 019a3f2c --all --from 100 --to 120")]
     Show(Show),
     /// Find entries by their words
+    ///
+    /// An entry is found if it has all of them. The newest conversations come first.
+    #[command(after_help = "\
+Examples:
+  threadline search weather oslo
+  threadline search \"slow query\" --in last
+  threadline search 天气 -n 5")]
     Search(Search),
     /// Branch off a conversation; the entries are shared, not copied
+    #[command(after_help = "\
+Examples:
+  threadline fork last
+  threadline fork last --at 120")]
     Fork(Fork),
     /// Go back to an earlier point; nothing is deleted, and it can be undone
+    ///
+    /// What tools have done stays done: going back does not undo it, nor does it happen again.
+    #[command(after_help = "\
+Examples:
+  threadline rewind last              over the last turn
+  threadline rewind last --turns 3
+  threadline rewind last --to 120
+  threadline rewind last --undo")]
     Rewind(Rewind),
     /// Write a conversation to a file
+    ///
+    /// The file holds every entry as it was written, and the attachments.
+    #[command(after_help = "\
+Examples:
+  threadline export last -o talk.threadline.jsonl
+  threadline export last --move -o talk.threadline.jsonl
+  threadline export last | gzip > talk.threadline.jsonl.gz")]
     Export(Export),
     /// Read a conversation from a file
+    ///
+    /// What is here already is added to if the file begins with it, and else left alone.
+    #[command(after_help = "\
+Examples:
+  threadline import talk.threadline.jsonl
+  threadline import talk.threadline.jsonl --as-new
+  gunzip < talk.threadline.jsonl.gz | threadline import -")]
     Import(Import),
     /// Check that what is stored is what was written
+    ///
+    /// Exits with 1 if something is wrong.
+    #[command(after_help = "\
+Examples:
+  threadline verify last
+  threadline verify --all --deep")]
     Verify(Verify),
     /// Check this installation and its database
+    ///
+    /// Exits with 1 if something is wrong.
+    #[command(after_help = "\
+Example:
+  threadline doctor")]
     Doctor,
     /// Tools for developers of threadline
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "\
+Example:
+  threadline dev generate --entries 500 --agents 3"
+    )]
     Dev(Dev),
 }
 
@@ -74,7 +169,8 @@ const CONVERSATION_HELP: &str = "The conversation: its id, the beginning of it, 
 #[derive(Debug, Args)]
 pub(crate) struct List {
     /// Show at most so many
-    #[arg(long, short = 'n', default_value_t = 20)]
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 20)]
+    #[arg(value_parser = at_least_one::<usize>, allow_negative_numbers = true)]
     pub(crate) limit: usize,
 
     /// Show only those that come after this conversation in the list
@@ -135,21 +231,24 @@ pub(crate) struct Show {
 
     /// Begin at this entry
     #[arg(long, value_name = "SEQ")]
+    #[arg(value_parser = entry, allow_negative_numbers = true)]
     pub(crate) from: Option<u64>,
 
     /// End at this entry
     #[arg(long, value_name = "SEQ")]
+    #[arg(value_parser = entry, allow_negative_numbers = true)]
     pub(crate) to: Option<u64>,
 
     /// Print only the last so many
     #[arg(long, short = 'n', value_name = "N")]
+    #[arg(value_parser = at_least_one::<usize>, allow_negative_numbers = true)]
     pub(crate) last: Option<usize>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Search {
-    /// The words; all must be there. Put "a phrase" in quotation marks
-    #[arg(required = true)]
+    /// The words; all must be there. Words in quotation marks must follow each other
+    #[arg(required = true, value_name = "WORDS")]
     pub(crate) words: Vec<String>,
 
     /// Only in this conversation
@@ -161,7 +260,8 @@ pub(crate) struct Search {
     pub(crate) agent: Option<String>,
 
     /// Show at most so many
-    #[arg(long, short = 'n', default_value_t = 20)]
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 20)]
+    #[arg(value_parser = at_least_one::<usize>, allow_negative_numbers = true)]
     pub(crate) limit: usize,
 }
 
@@ -172,6 +272,7 @@ pub(crate) struct Fork {
 
     /// The last entry to share [default: the last entry]
     #[arg(long, value_name = "SEQ")]
+    #[arg(value_parser = entry, allow_negative_numbers = true)]
     pub(crate) at: Option<u64>,
 }
 
@@ -182,10 +283,12 @@ pub(crate) struct Rewind {
 
     /// Go back to this entry
     #[arg(long, value_name = "SEQ", group = "where")]
+    #[arg(value_parser = entry, allow_negative_numbers = true)]
     pub(crate) to: Option<u64>,
 
     /// Go back so many turns [default: 1]
     #[arg(long, value_name = "N", group = "where")]
+    #[arg(value_parser = at_least_one::<u32>, allow_negative_numbers = true)]
     pub(crate) turns: Option<u32>,
 
     /// Go back to before the first input
@@ -202,7 +305,7 @@ pub(crate) struct Export {
     #[arg(value_name = "ID", help = CONVERSATION_HELP)]
     pub(crate) conversation: ConversationArgument,
 
-    /// Write to this file [default: standard output]
+    /// Write to this file; `-` for standard output, which is the default
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
@@ -212,6 +315,7 @@ pub(crate) struct Export {
 
     /// Export only up to this entry
     #[arg(long, value_name = "SEQ", conflicts_with = "move")]
+    #[arg(value_parser = entry, allow_negative_numbers = true)]
     pub(crate) at: Option<u64>,
 
     /// Move it: it goes on where the file is imported, and is closed here
@@ -252,20 +356,25 @@ pub(crate) struct Verify {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Dev {
     /// Generate a realistic conversation, the same for the same seed
+    #[command(after_help = "\
+Example:
+  threadline dev generate --entries 500 --agents 3 --seed 7")]
     Generate(Generate),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Generate {
-    /// How many entries, at least
-    #[arg(long, default_value_t = 200)]
+    /// How many entries
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    #[arg(value_parser = at_least_one::<u64>, allow_negative_numbers = true)]
     pub(crate) entries: u64,
 
     /// How many agents
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) agents: u32,
 
     /// The seed
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
 }

@@ -1,5 +1,6 @@
 //! Putting the parts together: the one place that knows every adapter.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context as _;
@@ -19,6 +20,8 @@ pub(crate) struct Parts {
     pub(crate) ids: RandomIds,
     pub(crate) clock: SystemClock,
     pub(crate) counter: Estimator,
+    /// The database file.
+    pub(crate) db: PathBuf,
 }
 
 /// How many conversations a short id is looked for among.
@@ -40,7 +43,13 @@ impl Parts {
         };
         let store = SqliteStore::open(options)
             .with_context(|| format!("could not open the database {}", config.db.display()))?;
-        Ok(Self { store: Arc::new(store), ids: RandomIds, clock: SystemClock, counter: Estimator })
+        Ok(Self {
+            store: Arc::new(store),
+            ids: RandomIds,
+            clock: SystemClock,
+            counter: Estimator,
+            db: config.db.clone(),
+        })
     }
 
     /// When and under which ids entries are placed now.
@@ -57,7 +66,12 @@ impl Parts {
     pub(crate) async fn find(&self, meant: &str) -> anyhow::Result<Conversation> {
         if meant == "last" {
             let newest = self.page(None, 1).await?.pop();
-            return newest.context("there are no conversations yet");
+            return newest.with_context(|| {
+                let db = self.db.display();
+                format!(
+                    "there are no conversations in {db} yet; `threadline dev generate` makes one up"
+                )
+            });
         }
         if let Ok(id) = meant.parse::<ConversationId>() {
             return Ok(self.store.conversation(id).await?);
@@ -95,7 +109,9 @@ impl Parts {
             }
         }
         found.with_context(|| {
-            format!("no conversation begins with {short}; see `threadline list --all`")
+            format!(
+                "no conversation begins with {short}; `threadline list --all` shows what there is"
+            )
         })
     }
 

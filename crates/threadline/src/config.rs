@@ -56,7 +56,9 @@ impl Config {
             (Err(_), None) => base.map(|base| base.data_dir())?,
         };
         let db = db.unwrap_or_else(|| data_folder.join("threadline.db"));
-        Ok(Self { db, log: global.log.clone().or(file.log), data_folder, file: found })
+        // An empty one says that nothing is to be logged, whatever the file says.
+        let log = global.log.clone().or(file.log).filter(|log| !log.trim().is_empty());
+        Ok(Self { db, log, data_folder, file: found })
     }
 }
 

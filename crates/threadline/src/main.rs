@@ -6,27 +6,25 @@ mod compose;
 mod config;
 mod json;
 mod log;
+mod report;
 mod view;
 
-use std::io;
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use clap::Parser as _;
 
 use crate::args::Arguments;
 use crate::config::Config;
-use crate::view::{View, remark};
+use crate::view::View;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    match run(arguments) {
-        Ok(code) => code,
-        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            remark(&format!("error: {}", chain(&error)));
-            ExitCode::FAILURE
-        }
-    }
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return report::usage(&error),
+    };
+    let json = arguments.global.json;
+    run(arguments).unwrap_or_else(|error| report::failure(&error, json))
 }
 
 fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
@@ -37,29 +35,9 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build()?;
     let mut view = View::new(arguments.global.json);
-    runtime.block_on(commands::run(arguments.command, &config, &mut view))
-}
-
-/// An error and its causes, without those that only repeat what was said.
-fn chain(error: &anyhow::Error) -> String {
-    let mut text = String::new();
-    for cause in error.chain() {
-        let cause = cause.to_string();
-        if text.ends_with(&cause) {
-            continue;
-        }
-        if !text.is_empty() {
-            text.push_str(": ");
-        }
-        text.push_str(&cause);
-    }
-    text
-}
-
-/// Whether whoever read our output has stopped reading: that is no failure of ours.
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    let is = |cause: &(dyn std::error::Error + 'static)| {
-        cause.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
-    };
-    error.chain().any(is)
+    let outcome = runtime.block_on(commands::run(arguments.command, &config, &mut view));
+    // What was printed before an error is still to be seen, and before it.
+    let finished = view.finish().context("could not write the output");
+    let code = outcome?;
+    finished.map(|()| code)
 }

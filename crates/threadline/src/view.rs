@@ -1,100 +1,90 @@
 //! What is printed: everything goes through here, and through the sanitiser.
 
-use std::fmt::Write as _;
-use std::io::{self, IsTerminal as _, Write as _};
+mod line;
+mod progress;
+mod safe_json;
+mod width;
+
+use std::io::{self, BufWriter, IsTerminal as _, Write as _};
 
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
+use terminal_size::{Width, terminal_size_of};
 use threadline_core::sanitise;
 
-/// A line in the making. Text gets into it only through the sanitiser.
-#[derive(Debug, Default)]
-pub(crate) struct Line(String);
+pub(crate) use line::Line;
+pub(crate) use progress::Progress;
 
-impl Line {
-    /// An empty line.
-    pub(crate) fn new() -> Self {
-        Self::default()
-    }
-
-    /// Text as it is.
-    #[must_use]
-    pub(crate) fn plain(mut self, text: impl AsRef<str>) -> Self {
-        self.0.push_str(&sanitise::line(text.as_ref()));
-        self
-    }
-
-    /// Text that matters more.
-    #[must_use]
-    pub(crate) fn bold(self, text: impl AsRef<str>) -> Self {
-        self.styled(Style::new().bold(), text.as_ref())
-    }
-
-    /// Text that matters less.
-    #[must_use]
-    pub(crate) fn dim(self, text: impl AsRef<str>) -> Self {
-        self.styled(Style::new().dimmed(), text.as_ref())
-    }
-
-    /// The name of someone or something.
-    #[must_use]
-    pub(crate) fn name(self, text: impl AsRef<str>) -> Self {
-        self.styled(Style::new().fg_color(Some(AnsiColor::Cyan.into())), text.as_ref())
-    }
-
-    /// Text that says that something is right.
-    #[must_use]
-    pub(crate) fn good(self, text: impl AsRef<str>) -> Self {
-        self.styled(Style::new().fg_color(Some(AnsiColor::Green.into())), text.as_ref())
-    }
-
-    /// Text that says that something is wrong.
-    #[must_use]
-    pub(crate) fn bad(self, text: impl AsRef<str>) -> Self {
-        self.styled(Style::new().fg_color(Some(AnsiColor::Red.into())), text.as_ref())
-    }
-
-    fn styled(mut self, style: Style, text: &str) -> Self {
-        let text = sanitise::line(text);
-        let _ = write!(self.0, "{style}{text}{style:#}");
-        self
-    }
-}
+/// The narrowest terminal that is written for; on a narrower one, lines are as long as on this.
+const NARROWEST: usize = 20;
 
 /// Where a command prints to.
 pub(crate) struct View {
     /// Whether programs read it.
     pub(crate) json: bool,
-    out: anstream::AutoStream<io::Stdout>,
+    colour: bool,
+    /// The width of the terminal, if it is one.
+    width: Option<usize>,
+    out: BufWriter<io::Stdout>,
 }
 
 impl View {
     /// Standard output, in colour only on a terminal.
     pub(crate) fn new(json: bool) -> Self {
-        Self { json, out: anstream::AutoStream::auto(io::stdout()) }
+        let out = io::stdout();
+        let colour = anstream::AutoStream::choice(&out) != anstream::ColorChoice::Never;
+        let width = if out.is_terminal() { terminal_size_of(&out) } else { None };
+        let width = width.map(|(Width(width), _)| usize::from(width).max(NARROWEST));
+        Self { json, colour, width, out: BufWriter::new(out) }
     }
 
-    /// Prints a line.
+    /// How many columns there are; none if no person looks on.
+    pub(crate) fn width(&self) -> Option<usize> {
+        self.width
+    }
+
+    /// Prints a line, whole.
     pub(crate) fn line(&mut self, line: &Line) -> io::Result<()> {
-        writeln!(self.out, "{}", line.0)
+        line.write(&mut self.out, self.colour)?;
+        self.end_line()
     }
 
-    /// Prints text of several lines, each indented.
-    pub(crate) fn text(&mut self, text: &str, indent: &str) -> io::Result<()> {
-        for line in sanitise::text(text).lines() {
-            if line.is_empty() {
-                writeln!(self.out)?;
-            } else {
-                writeln!(self.out, "{indent}{line}")?;
-            }
+    /// Prints a line, cut to the width of the terminal.
+    pub(crate) fn row(&mut self, line: Line) -> io::Result<()> {
+        match self.width {
+            Some(width) => self.line(&line.cut(width)),
+            None => self.line(&line),
+        }
+    }
+
+    /// Prints remarks one after the other, in as many lines as they need.
+    pub(crate) fn remarks(&mut self, remarks: &[String], indent: &str) -> io::Result<()> {
+        let width = self.width.unwrap_or(usize::MAX).saturating_sub(indent.len());
+        for line in width::fill(remarks, " · ", width) {
+            self.line(&Line::new().plain(indent).dim(line))?;
         }
         Ok(())
     }
 
+    /// Prints text of several lines, each indented, and broken between words on a terminal.
+    pub(crate) fn text(&mut self, text: &str, indent: &str) -> io::Result<()> {
+        let width = self.width.unwrap_or(usize::MAX).saturating_sub(indent.len());
+        for line in sanitise::text(text).lines() {
+            for part in width::wrap(line, width) {
+                if part.is_empty() {
+                    writeln!(self.out)?;
+                } else {
+                    writeln!(self.out, "{indent}{part}")?;
+                }
+            }
+        }
+        self.show()
+    }
+
     /// Prints a value for programs, on one line.
     pub(crate) fn value(&mut self, value: &impl Serialize) -> io::Result<()> {
-        serde_json::to_writer(&mut self.out, value)?;
-        writeln!(self.out)
+        self.json(value)?;
+        self.end_line()
     }
 
     /// Prints a list for programs piece by piece: `{"NAME":[…]}`, with what comes before it.
@@ -102,8 +92,29 @@ impl View {
         let before = serde_json::to_string(before)?;
         let before = before.strip_suffix('}').unwrap_or(&before);
         let comma = if before.len() > 1 { "," } else { "" };
-        write!(self.out, "{before}{comma}{}:[", serde_json::to_string(name)?)?;
+        let begin = format!("{before}{comma}{}:[", serde_json::to_string(name)?);
+        self.out.write_all(safe_json::safe(&begin).as_bytes())?;
         Ok(JsonList { view: self, first: true })
+    }
+
+    /// Writes out what is still held back.
+    pub(crate) fn finish(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
+    fn json(&mut self, value: &impl Serialize) -> io::Result<()> {
+        let text = serde_json::to_string(value)?;
+        self.out.write_all(safe_json::safe(&text).as_bytes())
+    }
+
+    fn end_line(&mut self) -> io::Result<()> {
+        writeln!(self.out)?;
+        self.show()
+    }
+
+    /// Lets a person see what there is so far; programs get it in larger pieces.
+    fn show(&mut self) -> io::Result<()> {
+        if self.width.is_some() { self.out.flush() } else { Ok(()) }
     }
 }
 
@@ -119,7 +130,7 @@ impl JsonList<'_> {
         if !std::mem::take(&mut self.first) {
             write!(self.view.out, ",")?;
         }
-        serde_json::to_writer(&mut self.view.out, value).map_err(io::Error::from)
+        self.view.json(value)
     }
 
     /// Ends the list and the object around it, with what comes after it.
@@ -127,52 +138,27 @@ impl JsonList<'_> {
         let after = serde_json::to_string(after)?;
         let after = after.strip_prefix('{').unwrap_or("}");
         let comma = if after.len() > 1 { "," } else { "" };
-        writeln!(self.view.out, "]{comma}{after}")
-    }
-}
-
-/// Progress of long work, on a terminal only: one line that is written over.
-pub(crate) struct Progress {
-    doing: &'static str,
-    total: Option<u64>,
-    shown: Option<u64>,
-    terminal: bool,
-}
-
-impl Progress {
-    /// Progress of some work on so many entries.
-    pub(crate) fn new(doing: &'static str, total: Option<u64>, view: &View) -> Self {
-        Self { doing, total, shown: None, terminal: io::stderr().is_terminal() && !view.json }
-    }
-
-    /// So many entries are done.
-    pub(crate) fn at(&mut self, done: u64) {
-        // Often enough to see it move, seldom enough to cost nothing.
-        let step = 5000;
-        if !self.terminal || self.shown.is_some_and(|shown| done / step == shown / step) {
-            return;
-        }
-        let done_text = grouped(done);
-        let of = self.total.map(|total| format!(" of {}", grouped(total))).unwrap_or_default();
-        self.shown = Some(done);
-        let mut err = io::stderr();
-        // Progress that cannot be shown is not missed.
-        drop(write!(err, "\r\x1b[K{} {done_text}{of} entries…", self.doing));
-        drop(err.flush());
-    }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        if self.shown.is_some() {
-            drop(write!(io::stderr(), "\r\x1b[K"));
-        }
+        write!(self.view.out, "]{comma}{}", safe_json::safe(after))?;
+        self.view.end_line()
     }
 }
 
 /// Tells people something beside the output.
 pub(crate) fn remark(text: &str) {
+    // Who closed standard error does not want to know.
     drop(writeln!(anstream::stderr(), "{}", sanitise::text(text)));
+}
+
+/// Tells what went wrong: people in words, programs as `{"error":{"message":…}}`.
+pub(crate) fn error(message: &str, json: bool) {
+    let told = if json {
+        let value = serde_json::json!({ "error": { "message": message } });
+        writeln!(io::stderr(), "{}", safe_json::safe(&value.to_string()))
+    } else {
+        let red = Style::new().bold().fg_color(Some(AnsiColor::Red.into()));
+        writeln!(anstream::stderr(), "{red}error:{red:#} {}", sanitise::text(message))
+    };
+    drop(told);
 }
 
 /// A number with its digits in groups of three.
@@ -203,12 +189,5 @@ mod tests {
         assert_eq!(grouped(999), "999");
         assert_eq!(grouped(1000), "1,000");
         assert_eq!(grouped(1_234_567), "1,234,567");
-    }
-
-    #[test]
-    fn text_gets_into_a_line_only_through_the_sanitiser() {
-        let line = Line::new().plain("a\u{1b}[31mb").bold("c\u{202e}d");
-        assert!(!line.0.contains("\u{1b}[31m"));
-        assert!(!line.0.contains('\u{202e}'));
     }
 }

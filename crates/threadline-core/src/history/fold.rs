@@ -46,6 +46,10 @@ impl Ledger {
             Fact::InvocationFailed(failed) => {
                 self.spend(failed.usage.unwrap_or_default(), failed.cost);
             }
+            Fact::Recap(recap) => self.spend(recap.usage.unwrap_or_default(), recap.cost),
+            Fact::Described(described) => {
+                self.spend(described.usage.unwrap_or_default(), described.cost);
+            }
             Fact::PolicySet(policy) => {
                 if self.policies.len() >= POLICIES_CAP {
                     return Err(Rule::TooMany { what: "rules", cap: POLICIES_CAP });
@@ -105,7 +109,10 @@ impl PathState {
                 if started.purpose == Purpose::Step && !agent.awaits_output() {
                     return Err(Rule::Unasked);
                 }
-                agent.invoking = Some(entry.seq);
+                match started.purpose {
+                    Purpose::Step => agent.invoking = Some(entry.seq),
+                    Purpose::Recap | Purpose::Title => agent.invoking_aside = Some(entry.seq),
+                }
             }
             Fact::InvocationFailed(failed) => self.invocation_failed(entry, failed)?,
             Fact::ToolStarted(started) => self.tool_started(entry, started)?,
@@ -149,25 +156,21 @@ impl PathState {
                     return Err(Rule::Fork);
                 }
                 self.forked_from = Some((forked.from, forked.seq));
-                self.take_back();
+                self.withdraw();
             }
         }
         Ok(None)
     }
 
-    /// Takes back what is open, beside turns too: no answer to an earlier question is waited for.
-    pub(super) fn take_back(&mut self) {
-        self.withdraw();
-        for agent in self.agents.values_mut().filter(|agent| agent.invoking.is_some()) {
-            Arc::make_mut(agent).invoking = None;
-        }
-    }
-
-    /// Takes back what is open in turns: calls that are not finished must not start any more.
+    /// Takes back what is open: no answer is waited for any more, and calls that are not finished
+    /// must not start.
     pub(super) fn withdraw(&mut self) {
-        for agent in self.agents.values_mut().filter(|agent| agent.in_turn()) {
+        let is_open = |agent: &Arc<Agent>| {
+            agent.in_turn() || agent.invoking.is_some() || agent.invoking_aside.is_some()
+        };
+        for agent in self.agents.values_mut().filter(|agent| is_open(agent)) {
             let agent = Arc::make_mut(agent);
-            agent.invoking = None;
+            (agent.invoking, agent.invoking_aside) = (None, None);
             if let Stage::Calling(open) = &mut agent.stage {
                 for call in &mut open.calls {
                     call.withdrawn = true;
@@ -242,7 +245,13 @@ impl PathState {
                 agent.turn = Some(Turn::new(entry.seq, transcript, agent));
                 self.last_turn = Some(entry.seq);
             }
-            Stage::Asked | Stage::Sealed { .. } => agent.stage = Stage::Asked,
+            Stage::Asked | Stage::Sealed { .. } => {
+                agent.stage = Stage::Asked;
+                // Once people have a part in a turn, they see how it ends.
+                if let Some(turn) = &mut agent.turn {
+                    turn.transcript |= transcript;
+                }
+            }
         }
         let agent = self.agent_mut(entry.agent)?;
         if let Some(turn) = &mut agent.turn {
@@ -338,6 +347,10 @@ impl PathState {
 
     fn invocation_failed(&mut self, entry: &Entry, failed: &InvocationFailed) -> Result<(), Rule> {
         let agent = self.agent_mut(entry.agent)?;
+        if agent.invoking_aside == Some(failed.started) {
+            agent.invoking_aside = None;
+            return Ok(());
+        }
         if agent.invoking != Some(failed.started) {
             return Err(Rule::NotInvoking(failed.started));
         }
@@ -416,6 +429,7 @@ impl PathState {
         }
         let range =
             RecapRange { seq: entry.seq, agent: entry.agent, from: recap.from, to: recap.to };
+        self.agent_mut(entry.agent)?.invoking_aside = None;
         let place = self.recaps.partition_point(|other| other.from < range.from);
         self.recaps.insert(place, range);
         let agent = self.agent_mut(entry.agent)?;

@@ -220,7 +220,7 @@ impl<'a> Draft<'a> {
     fn place(&mut self, proposal: Proposal) -> Result<(), Refused> {
         let (counts, takes) = (proposal.counts, proposal.takes);
         let (entry, record) = self.seal(proposal)?;
-        let row = self.history.apply(&entry, record.hash, counts)?;
+        let row = self.history.apply_or_break(&entry, record.hash, counts)?;
         self.rows.extend(row);
         self.keep(entry, record, takes);
         Ok(())
@@ -325,6 +325,9 @@ fn settlement(id: CallId, call: &OpenCall, aftermath: &Aftermath) -> ToolFinishe
     }
     let effect = later.and_then(|(effect, _)| *effect).or(call.started.map(|s| s.effect));
     let (status, words) = match effect {
+        None if call.child.is_some() || call.timer.is_some() => {
+            (Status::Skipped, "not answered: the conversation was taken back while it waited")
+        }
         None => (Status::Skipped, "not started: the conversation was taken back before it ran"),
         Some(Effect::Once) => (
             Status::Unknown,

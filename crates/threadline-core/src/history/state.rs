@@ -6,7 +6,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::batch::{AgentSums, Interaction, LastMessage, State, Sums};
-use super::fact::{AgentJoined, Answer, Effect, Money, PolicySet, Status, TimerSet, Usage};
+use super::fact::{
+    AgentJoined, Answer, CallMode, Effect, Money, PolicySet, Status, TimerSet, Usage,
+};
 use super::sections::Levels;
 use crate::clock::Timestamp;
 use crate::id::{AgentId, CallId, ConversationId, Seq};
@@ -72,8 +74,10 @@ pub struct Agent {
     pub stage: Stage,
     /// Its newest turn.
     pub turn: Option<Turn>,
-    /// The invocation that has neither output nor failure.
+    /// The invocation of a step that has neither output nor failure.
     pub invoking: Option<Seq>,
+    /// The newest invocation for a recap or a title that has not failed and gave no recap.
+    pub invoking_aside: Option<Seq>,
     /// Inputs, outputs and errors on its thread.
     pub interactions: u64,
     /// The last of them.
@@ -154,10 +158,17 @@ pub struct OpenCall {
     pub finished: Option<Finished>,
     /// The question about it, if one was asked.
     pub approval: Option<Approval>,
-    /// The agent it called, if it did.
-    pub child: Option<AgentId>,
+    /// The agent it called, if it did, and whether it waits for the answer.
+    pub child: Option<(AgentId, CallMode)>,
     /// The timer it waits for, if it does.
     pub timer: Option<Seq>,
+}
+
+impl OpenCall {
+    /// The agent whose answer it waits for, if it called one.
+    pub fn asks(&self) -> Option<AgentId> {
+        self.child.filter(|(_, mode)| *mode == CallMode::Ask).map(|(child, _)| child)
+    }
 }
 
 /// A call was started.
@@ -229,6 +240,7 @@ impl Agent {
             stage: Stage::Resting,
             turn: None,
             invoking: None,
+            invoking_aside: None,
             interactions: 0,
             last_interaction: None,
         }
@@ -254,7 +266,7 @@ impl Agent {
         let Stage::Calling(open) = &self.stage else { return false };
         let waits = |call: &OpenCall| {
             let asked = call.approval.is_some_and(|approval| approval.answer.is_none());
-            asked || call.child.is_some() || call.timer.is_some()
+            asked || call.asks().is_some() || call.timer.is_some()
         };
         let mut unfinished = open.calls.iter().filter(|call| call.finished.is_none()).peekable();
         unfinished.peek().is_some() && unfinished.all(waits)

@@ -260,7 +260,7 @@ impl Fold<'_> {
             self.history.rewind_in_place(entry, hash)
         } else {
             let counts = Counts::of(&entry.fact, self.counter);
-            self.history.apply(entry, hash, counts).map(drop)
+            self.history.apply_or_break(entry, hash, counts).map(drop)
         };
         folded.map_err(|source| OpenError::Broken { id: self.id, source })
     }

@@ -1,6 +1,6 @@
 //! Replaying a whole ledger in order, rewinds included, with every rule checked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::history::entry::Entry;
 use crate::history::fact::{Digest, Fact};
@@ -12,6 +12,10 @@ use crate::tokens::TokenCounter;
 
 /// How many entries lie between states that are remembered for later rewinds.
 const CHECKPOINT_EVERY: u64 = 256;
+/// How many lie between those that are remembered for a while: most rewinds do not lead far.
+const NEAR_EVERY: u64 = 16;
+/// How many of those there are.
+const NEAR: usize = 128;
 
 /// A fold over a whole ledger in order.
 ///
@@ -20,13 +24,15 @@ const CHECKPOINT_EVERY: u64 = 256;
 pub(crate) struct Replay<'a> {
     history: History,
     checkpoints: BTreeMap<Seq, History>,
+    /// Those that are remembered only for a while, the oldest first.
+    near: VecDeque<Seq>,
     counter: &'a dyn TokenCounter,
 }
 
 impl<'a> Replay<'a> {
     pub(crate) fn new(history: History, counter: &'a dyn TokenCounter) -> Self {
         let checkpoints = BTreeMap::from([(history.head(), history.clone())]);
-        Self { history, checkpoints, counter }
+        Self { history, checkpoints, near: VecDeque::new(), counter }
     }
 
     pub(crate) fn history(&self) -> &History {
@@ -54,12 +60,24 @@ impl<'a> Replay<'a> {
             None
         } else {
             let counts = Counts::of(&entry.fact, self.counter);
-            self.history.apply(entry, hash, counts)?
+            self.history.apply_or_break(entry, hash, counts)?
         };
+        self.remember(entry);
+        Ok(row)
+    }
+
+    fn remember(&mut self, entry: &Entry) {
         let rewound = matches!(entry.fact, Fact::Rewound(_));
         if rewound || entry.seq.0.is_multiple_of(CHECKPOINT_EVERY) {
             self.checkpoints.insert(entry.seq, self.history.clone());
+        } else if entry.seq.0.is_multiple_of(NEAR_EVERY) {
+            self.checkpoints.insert(entry.seq, self.history.clone());
+            self.near.push_back(entry.seq);
+            if self.near.len() > NEAR
+                && let Some(far) = self.near.pop_front()
+            {
+                self.checkpoints.remove(&far);
+            }
         }
-        Ok(row)
     }
 }

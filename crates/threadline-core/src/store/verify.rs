@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::ahead::Ahead;
 use super::replay::Replay;
 use super::{PIECE_CAP_BYTES, Page, Storage, StoreError};
 use crate::history::entry::Entry;
@@ -76,15 +77,18 @@ pub async fn verify(
     let mut report = Report::default();
     let mut deep = match depth {
         Depth::Chain => None,
-        Depth::Deep => Some(Deep::new(storage, id, counter)),
+        Depth::Deep => Some(Deep::new(storage, id, counter).await),
     };
     let mut previous = GENESIS;
     let mut next = Seq(1);
+    let mut coming = Ahead::ask(read(storage, id, next)).await;
     while next <= conversation.head {
-        let records = storage.read(id, &Page::forward(next, PAGE)).await?;
+        let records = coming.answer().await?;
         if records.is_empty() {
             break;
         }
+        let count = u64::try_from(records.len()).unwrap_or(u64::MAX);
+        coming = Ahead::ask(read(storage, id, next.plus(count))).await;
         for record in &records {
             if !record.follows(previous) {
                 report.find(next, "the record is not what was written: the chain breaks here");
@@ -117,6 +121,14 @@ pub async fn verify(
     Ok(report)
 }
 
+async fn read(
+    storage: &dyn Storage,
+    id: ConversationId,
+    from: Seq,
+) -> Result<Vec<Record>, StoreError> {
+    storage.read(id, &Page::forward(from, PAGE)).await
+}
+
 /// The deeper look, entry by entry.
 struct Deep<'a> {
     storage: &'a dyn Storage,
@@ -124,34 +136,52 @@ struct Deep<'a> {
     counter: &'a dyn TokenCounter,
     /// None once a rule was broken: what follows cannot be judged.
     replay: Option<Replay<'a>>,
-    rows: Pages<OutlineRow>,
-    index: Pages<(Seq, u64)>,
+    rows: Pages<'a, OutlineRow>,
+    index: Pages<'a, (Seq, u64)>,
     attachments: BTreeSet<Digest>,
 }
 
 /// Something derived that is read in pages beside the entries.
-struct Pages<T> {
+struct Pages<'a, T> {
     page: std::vec::IntoIter<T>,
     next: Option<T>,
-    /// After which entry the next page begins; none at the end.
-    after: Option<Seq>,
+    /// The next page; none at the end.
+    coming: Option<Ahead<'a, Result<Vec<T>, StoreError>>>,
 }
 
-impl<T> Pages<T> {
-    fn new() -> Self {
-        Self { page: Vec::new().into_iter(), next: None, after: Some(Seq::ZERO) }
+impl<'a, T> Pages<'a, T> {
+    fn new(first: Ahead<'a, Result<Vec<T>, StoreError>>) -> Self {
+        Self { page: Vec::new().into_iter(), next: None, coming: Some(first) }
+    }
+
+    /// What comes next, if it is here; else a page must be taken in first, if one is to come.
+    fn advance(&mut self) -> Option<Ahead<'a, Result<Vec<T>, StoreError>>> {
+        if self.next.is_none() {
+            self.next = self.page.next();
+        }
+        if self.next.is_none() { self.coming.take() } else { None }
+    }
+
+    fn take_in(&mut self, page: Vec<T>, coming: Option<Ahead<'a, Result<Vec<T>, StoreError>>>) {
+        self.page = page.into_iter();
+        self.next = self.page.next();
+        self.coming = coming;
     }
 }
 
 impl<'a> Deep<'a> {
-    fn new(storage: &'a dyn Storage, id: ConversationId, counter: &'a dyn TokenCounter) -> Self {
+    async fn new(
+        storage: &'a dyn Storage,
+        id: ConversationId,
+        counter: &'a dyn TokenCounter,
+    ) -> Self {
         Self {
             storage,
             id,
             counter,
             replay: Some(Replay::new(History::new(), counter)),
-            rows: Pages::new(),
-            index: Pages::new(),
+            index: Pages::new(Ahead::ask(storage.index_checksums(id, Seq::ZERO, PAGE)).await),
+            rows: Pages::new(Ahead::ask(storage.outline_ledger(id, Seq::ZERO, PAGE)).await),
             attachments: BTreeSet::new(),
         }
     }
@@ -193,7 +223,9 @@ impl<'a> Deep<'a> {
         let Some(replay) = &self.replay else { return Ok(None) };
         let past = match &entry.fact {
             Fact::Rewound(rewound) => match replay.nearest(rewound.to).cloned() {
-                Some(nearest) => Some(self.fold_on(nearest, rewound.to).await?),
+                Some(nearest) => {
+                    Some(fold_on(self.storage, self.id, self.counter, nearest, rewound.to).await?)
+                }
                 None => None,
             },
             _ => None,
@@ -209,88 +241,71 @@ impl<'a> Deep<'a> {
         }
     }
 
-    /// A remembered state taken on to an entry. The entries were folded before, so they fold.
-    async fn fold_on(&self, mut history: History, to: Seq) -> Result<History, StoreError> {
-        while history.head() < to {
-            let missing = usize::try_from(to.0 - history.head().0).unwrap_or(PAGE).min(PAGE);
-            let records =
-                self.storage.read(self.id, &Page::forward(history.head().next(), missing)).await?;
-            let before = history.head();
-            for record in &records {
-                let Ok(entry) = record.open() else { return Ok(history) };
-                let counts = Counts::of(&entry.fact, self.counter);
-                if history.apply(&entry, record.hash, counts).is_err() {
-                    return Ok(history);
-                }
-            }
-            if history.head() == before {
-                break;
-            }
-        }
-        Ok(history)
-    }
-
     async fn check_row(
         &mut self,
         seq: Seq,
         expected: Option<&OutlineRow>,
         report: &mut Report,
     ) -> Result<(), StoreError> {
-        let Some(stored) = self.next_row().await? else {
+        self.next_row().await?;
+        let Some(stored) = &self.rows.next else {
             if expected.is_some() {
                 report.find(seq, "its outline row is missing");
             }
             return Ok(());
         };
         if stored.seq == seq {
-            self.rows.next = None;
-            if self.replay.is_some() && expected != Some(&stored) {
+            if self.replay.is_some() && expected != Some(stored) {
                 report.find(seq, "its outline row is not what its entry gives");
             }
-        } else if stored.seq < seq {
             self.rows.next = None;
+        } else if stored.seq < seq {
             report.find(stored.seq, "an outline row has no entry");
+            self.rows.next = None;
         } else if expected.is_some() {
             report.find(seq, "its outline row is missing");
         }
         Ok(())
     }
 
-    async fn next_row(&mut self) -> Result<Option<OutlineRow>, StoreError> {
-        if self.rows.next.is_none() {
-            self.rows.next = self.rows.page.next();
+    async fn next_row(&mut self) -> Result<(), StoreError> {
+        if let Some(coming) = self.rows.advance() {
+            let page = coming.answer().await?;
+            let coming = match page.last() {
+                Some(last) => {
+                    Some(Ahead::ask(self.storage.outline_ledger(self.id, last.seq, PAGE)).await)
+                }
+                None => None,
+            };
+            self.rows.take_in(page, coming);
         }
-        if self.rows.next.is_none()
-            && let Some(after) = self.rows.after
-        {
-            let page = self.storage.outline_ledger(self.id, after, PAGE).await?;
-            self.rows.after = page.last().map(|row| row.seq);
-            self.rows.page = page.into_iter();
-            self.rows.next = self.rows.page.next();
+        Ok(())
+    }
+
+    async fn next_indexed(&mut self) -> Result<(), StoreError> {
+        if let Some(coming) = self.index.advance() {
+            let page = coming.answer().await?;
+            let coming = match page.last() {
+                Some((last, _)) => {
+                    Some(Ahead::ask(self.storage.index_checksums(self.id, *last, PAGE)).await)
+                }
+                None => None,
+            };
+            self.index.take_in(page, coming);
         }
-        Ok(self.rows.next.clone())
+        Ok(())
     }
 
     async fn check_index(&mut self, entry: &Entry, report: &mut Report) -> Result<(), StoreError> {
-        let terms = search::text_of(entry).map(|text| search::terms(&text)).unwrap_or_default();
-        if terms.is_empty() {
+        let text = search::text_of(entry);
+        let Some(expected) = text.as_deref().and_then(search::text_checksum) else {
             return Ok(());
-        }
-        if self.index.next.is_none() {
-            self.index.next = self.index.page.next();
-        }
-        if self.index.next.is_none()
-            && let Some(after) = self.index.after
-        {
-            let page = self.storage.index_checksums(self.id, after, PAGE).await?;
-            self.index.after = page.last().map(|(seq, _)| *seq);
-            self.index.page = page.into_iter();
-            self.index.next = self.index.page.next();
-        }
+        };
+        self.next_indexed().await?;
         match self.index.next {
             Some((seq, sum)) if seq == entry.seq => {
                 self.index.next = None;
-                if sum != search::checksum(&terms) {
+                if sum != expected {
                     report.find(seq, "the search index does not hold what the entry says");
                 }
             }
@@ -342,6 +357,32 @@ impl<'a> Deep<'a> {
         }
         Ok(())
     }
+}
+
+/// A remembered state taken on to an entry. The entries were folded before, so they fold.
+async fn fold_on(
+    storage: &dyn Storage,
+    id: ConversationId,
+    counter: &dyn TokenCounter,
+    mut history: History,
+    to: Seq,
+) -> Result<History, StoreError> {
+    while history.head() < to {
+        let missing = usize::try_from(to.0 - history.head().0).unwrap_or(PAGE).min(PAGE);
+        let records = storage.read(id, &Page::forward(history.head().next(), missing)).await?;
+        let before = history.head();
+        for record in &records {
+            let Ok(entry) = record.open() else { return Ok(history) };
+            let counts = Counts::of(&entry.fact, counter);
+            if history.apply_or_break(&entry, record.hash, counts).is_err() {
+                return Ok(history);
+            }
+        }
+        if history.head() == before {
+            break;
+        }
+    }
+    Ok(history)
 }
 
 /// The digest of what is stored as an attachment, if it is.

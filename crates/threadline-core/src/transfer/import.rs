@@ -370,7 +370,7 @@ impl Importer<'_> {
             }
             for record in records {
                 let entry = record.open().map_err(Wrong::Unreadable)?;
-                past.apply(&entry, record.hash, Counts::of(&entry.fact, self.counter))?;
+                past.apply_or_break(&entry, record.hash, Counts::of(&entry.fact, self.counter))?;
             }
         }
         Ok(Some(past))

@@ -279,9 +279,11 @@ fn about_course() -> BoxedStrategy<Fact> {
         EndReason::DoesNotFit,
         EndReason::Withdrawn,
     ]);
-    let recap = (seq(), seq(), of(shared()), vec(text(), 0..2), vec(text(), 0..2)).prop_map(
-        |(from, to, text, hints, dropped)| Recap { from, to, text, hints, dropped }.into(),
-    );
+    let spent = || (of(usage()), of(money()));
+    let recap = (seq(), seq(), of(shared()), vec(text(), 0..2), vec(text(), 0..2), spent())
+        .prop_map(|(from, to, text, hints, dropped, (usage, cost))| {
+            Recap { from, to, text, hints, dropped, usage, cost }.into()
+        });
     let conversation = uuid().prop_map(ConversationId);
     prop_oneof![
         (timestamp(), of(any::<u64>()), of(call()), shared()).prop_map(
@@ -296,8 +298,11 @@ fn about_course() -> BoxedStrategy<Fact> {
         .into()),
         recap,
         (seq(), any::<bool>()).prop_map(|(seq, on)| Pinned { seq, on }.into()),
-        (of(shared()), of(vec(shared(), 0..3)), of(any::<bool>()))
-            .prop_map(|(title, labels, archived)| Described { title, labels, archived }.into()),
+        (of(shared()), of(vec(shared(), 0..3)), of(any::<bool>()), spent()).prop_map(
+            |(title, labels, archived, (usage, cost))| {
+                Described { title, labels, archived, usage, cost }.into()
+            }
+        ),
         seq().prop_map(|to| Rewound { to }.into()),
         (conversation, seq(), digest())
             .prop_map(|(from, seq, hash)| Forked { from, seq, hash }.into()),

@@ -1,12 +1,13 @@
 //! The search index: it follows the logs in small slices.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use rusqlite::{Connection, params};
 use threadline_core::history::fact::Digest;
 use threadline_core::history::record::Record;
 use threadline_core::id::Seq;
-use threadline_core::search::{term_checksum, terms, text_of};
+use threadline_core::search::{place_checksum, term_hash, terms, text_of};
 
 use super::error::Failure;
 use super::number::{count, entry_id, log_and_seq, seq_int};
@@ -71,7 +72,8 @@ impl Slice {
     /// Indexes entries of a log after a place, to its end or to that of the slice.
     fn index(&mut self, connection: &Connection, log: i64, after: Seq) -> Result<(), Failure> {
         let mut select = connection.prepare_cached(
-            "SELECT id, envelope, body FROM entry WHERE id > ?1 AND id <= ?2 ORDER BY id",
+            "SELECT entry.id, envelope, body FROM entry CROSS JOIN record ON record.num = entry.record
+             WHERE entry.id > ?1 AND entry.id <= ?2 ORDER BY entry.id",
         )?;
         let mut rows = select.query([entry_id(log, after), entry_id(log, Seq(u64::MAX))])?;
         let mut insert =
@@ -117,19 +119,45 @@ pub(super) struct Checksums {
     sums: Vec<(i64, u64)>,
 }
 
+/// Spreads entry numbers: they are ours, so nobody can choose them to collide.
+#[derive(Default)]
+struct NumberHasher(u64);
+
+impl Hasher for NumberHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0.rotate_left(8) ^ u64::from(*byte)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        }
+    }
+
+    fn write_i64(&mut self, number: i64) {
+        let spread = number.cast_unsigned().wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.0 = spread ^ (spread >> 32);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
 impl Checksums {
     /// Reads the whole index.
     pub(super) fn read(connection: Connection) -> rusqlite::Result<Self> {
         let version = version(&connection)?;
-        let mut sums: HashMap<i64, u64> = HashMap::new();
+        let mut sums: HashMap<i64, u64, BuildHasherDefault<NumberHasher>> = HashMap::default();
         {
             let mut statement = connection.prepare("SELECT doc, offset, term FROM word_places")?;
             let mut rows = statement.query([])?;
+            // All places of a term come one after the other.
+            let (mut term, mut hash) = (Vec::new(), 0);
             while let Some(row) = rows.next()? {
-                let place = usize::try_from(row.get::<_, i64>(1)?).unwrap_or(usize::MAX);
-                let term = String::from_utf8_lossy(row.get_ref(2)?.as_bytes()?).into_owned();
+                let next = row.get_ref(2)?.as_bytes()?;
+                if term != next {
+                    next.clone_into(&mut term);
+                    hash = term_hash(&String::from_utf8_lossy(next));
+                }
                 let sum = sums.entry(row.get(0)?).or_default();
-                *sum = sum.wrapping_add(term_checksum(place, &term));
+                *sum = sum.wrapping_add(place_checksum(count(row.get(1)?), hash));
             }
         }
         let mut sums: Vec<_> = sums.into_iter().collect();

@@ -13,8 +13,7 @@ use rusqlite::Connection;
 use threadline_core::store::StoreError;
 use tokio::sync::oneshot;
 
-use super::connection::BUSY_TIMEOUT;
-use super::error::{Failure, Gravity, gravity, store_error};
+use super::error::{Failure, Gravity, gravity, is_locked};
 
 const GROUP_CAP_JOBS: usize = 256;
 const GROUP_CAP_BYTES: usize = 1024 * 1024;
@@ -178,8 +177,7 @@ impl Trouble {
     fn of(error: &rusqlite::Error) -> Self {
         match (gravity(error), error.sqlite_error_code()) {
             (Gravity::Store, _) => Self::Poisoned(error.to_string()),
-            (Gravity::Call, Some(rusqlite::ErrorCode::DatabaseBusy)) => Self::Busy,
-            (Gravity::Call, Some(rusqlite::ErrorCode::DatabaseLocked)) => Self::Busy,
+            (Gravity::Call, _) if is_locked(error) => Self::Busy,
             (
                 Gravity::Call,
                 Some(rusqlite::ErrorCode::DiskFull | rusqlite::ErrorCode::SystemIoFailure),
@@ -351,9 +349,7 @@ impl State {
             Ok(_) => {}
             Err(error) => return self.checkpoint_failed(&error),
         }
-        if let Err(error) = self.checkpoint("PRAGMA wal_checkpoint(PASSIVE)") {
-            self.checkpoint_failed(&error);
-        }
+        self.empty_log();
     }
 
     /// The pages in the log, after a checkpoint of some kind.
@@ -406,17 +402,11 @@ impl State {
         Ok(more)
     }
 
-    /// Brings the whole log into the file, unless a reader is in the way.
+    /// Brings the log into the file, as far as no reader is in the way. The log keeps its length:
+    /// to write over it takes half the time that it takes to make it grow again.
     fn empty_log(&self) {
-        let emptied = self
-            .connection
-            .busy_timeout(Duration::ZERO)
-            .and_then(|()| self.checkpoint("PRAGMA wal_checkpoint(TRUNCATE)"));
-        if let Err(error) = emptied {
+        if let Err(error) = self.checkpoint("PRAGMA wal_checkpoint(PASSIVE)") {
             self.checkpoint_failed(&error);
-        }
-        if let Err(error) = self.connection.busy_timeout(BUSY_TIMEOUT) {
-            self.note(&Trouble::Poisoned(store_error("wait for others", error).to_string()));
         }
     }
 }

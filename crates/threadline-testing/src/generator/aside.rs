@@ -68,7 +68,7 @@ impl Scene<'_> {
             }
             78..84 => {
                 let title: Arc<str> = self.write().phrase().into();
-                let described = Described { title: Some(title), labels: None, archived: None };
+                let described = Described { title: Some(title), ..Described::default() };
                 let asked = self.invoke(agent, Purpose::Title);
                 let cause = self.history.head().next();
                 vec![asked, propose(AgentId::CONVERSATION, described).because_of(cause)]
@@ -136,6 +136,8 @@ impl Scene<'_> {
                 text: None,
                 hints: Vec::new(),
                 dropped: Vec::new(),
+                usage: None,
+                cost: None,
             };
             let agents: Vec<AgentId> = self.present().map(|(id, _)| id).take(FEW).collect();
             return agents.into_iter().map(|id| propose(id, all.clone())).collect();
@@ -147,6 +149,8 @@ impl Scene<'_> {
             text: Some(self.write().answer().into()),
             hints: if self.choices.percent(20) { vec!["keep the numbers".into()] } else { vec![] },
             dropped: if self.choices.percent(20) { vec![self.write().phrase()] } else { vec![] },
+            usage: None,
+            cost: None,
         };
         vec![self.invoke(agent, Purpose::Recap), propose(agent, recap)]
     }

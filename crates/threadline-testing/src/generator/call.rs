@@ -53,7 +53,7 @@ impl Scene<'_> {
         let ready: Vec<(CallId, &OpenCall)> = open
             .calls()
             .filter(|(_, call)| call.finished.is_none())
-            .filter(|(_, call)| !call.child.is_some_and(|child| self.is_in_turn(child)))
+            .filter(|(_, call)| !call.asks().is_some_and(|child| self.is_in_turn(child)))
             .collect();
         let fresh =
             |call: &OpenCall| call.complete && call.started.is_none() && call.approval.is_none();
@@ -169,7 +169,7 @@ impl Scene<'_> {
     }
 
     fn call_agent(&mut self, id: AgentId, call_id: CallId, call: &OpenCall) -> Vec<Proposal> {
-        if let Some(child) = call.child {
+        if let Some(child) = call.asks() {
             let ended = self.history.agent(child).and_then(|agent| agent.row).unwrap_or_default();
             let returned = AgentReturned { call: call_id, child, ended };
             return vec![

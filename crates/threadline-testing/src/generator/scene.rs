@@ -166,7 +166,7 @@ impl<'a> Scene<'a> {
         }
         if known == 0 {
             let title: Arc<str> = self.write().phrase().into();
-            let described = Described { title: Some(title), labels: None, archived: None };
+            let described = Described { title: Some(title), ..Described::default() };
             proposals.push(propose(AgentId::CONVERSATION, described));
         }
         proposals.truncate(usize::try_from(left).unwrap_or(usize::MAX));

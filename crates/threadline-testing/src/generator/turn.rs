@@ -29,7 +29,7 @@ impl Scene<'_> {
             Stage::Asked | Stage::Sealed { .. } => true,
             Stage::Calling(_) => {
                 self.history.results(id).is_some()
-                    || unfinished.any(|(_, call)| !call.child.is_some_and(waits))
+                    || unfinished.any(|(_, call)| !call.asks().is_some_and(waits))
             }
         }
     }

@@ -93,7 +93,7 @@ pub(super) fn base(
             conversation(Note { category: Arc::from(*category), text: reader.needed()? }.into())
         }
         ["described"] => {
-            conversation(Described { title: reader.text()?, labels: None, archived: None }.into())
+            conversation(Described { title: reader.text()?, ..Described::default() }.into())
         }
         ["moved"] => conversation(Moved { to: reader.text()? }.into()),
         ["pin", entry] => conversation(Pinned { seq: seq(entry)?, on: true }.into()),
@@ -153,6 +153,8 @@ pub(super) fn base(
                 text: reader.text()?,
                 hints: Vec::new(),
                 dropped: Vec::new(),
+                usage: None,
+                cost: None,
             };
             Ok((tracker.agent(who)?, recap.into()))
         }

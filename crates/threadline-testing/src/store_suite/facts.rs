@@ -126,6 +126,7 @@ pub fn described(title: &str, labels: &[&str], archived: bool) -> (AgentId, Fact
         title: Some(title.into()),
         labels: Some(labels.iter().map(|label| Arc::from(*label)).collect()),
         archived: Some(archived),
+        ..Described::default()
     };
     (AgentId::CONVERSATION, described.into())
 }

@@ -28,6 +28,7 @@ pub(crate) async fn generate(
     } else {
         let what = counted(entries, "entry", "entries");
         view.line(&Line::new().name(id.to_string()).plain(format!("  {what}")))?;
+        view.line(&Line::new().dim(format!("to read it: threadline show {id}")))?;
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ use threadline_core::store::{Filter, Listing, Sort};
 
 use crate::compose::Parts;
 use crate::config::Config;
+use crate::report::chain;
 use crate::view::{Line, View, counted, grouped};
 
 /// How many conversations the doctor counts before it says "more than".
@@ -16,6 +17,11 @@ struct Check {
     what: &'static str,
     ok: bool,
     detail: String,
+}
+
+#[derive(serde::Serialize)]
+struct Verdict {
+    ok: bool,
 }
 
 pub(crate) async fn run(config: &Config, view: &mut View) -> anyhow::Result<ExitCode> {
@@ -52,14 +58,16 @@ pub(crate) async fn run(config: &Config, view: &mut View) -> anyhow::Result<Exit
         for check in &checks {
             list.push(check)?;
         }
-        list.end(&crate::json::Nothing {})?;
+        list.end(&Verdict { ok: well })?;
     } else {
         for check in &checks {
             let mark = if check.ok { Line::new().good("ok   ") } else { Line::new().bad("wrong") };
             view.line(&mark.plain(format!("  {:<14}{}", check.what, check.detail)))?;
         }
         if well {
-            view.line(&Line::new().dim("to check every entry: threadline verify --all --deep"))?;
+            view.line(
+                &Line::new().dim("all is well; to check every entry: threadline verify --all"),
+            )?;
         }
     }
     Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -72,7 +80,7 @@ fn fine(what: &'static str, detail: String) -> Check {
 fn check(what: &'static str, outcome: anyhow::Result<String>) -> Check {
     match outcome {
         Ok(detail) => Check { what, ok: true, detail },
-        Err(error) => Check { what, ok: false, detail: format!("{error:#}") },
+        Err(error) => Check { what, ok: false, detail: chain(&error) },
     }
 }
 

@@ -26,9 +26,12 @@ pub(crate) async fn run(parts: &Parts, arguments: &Export, view: &mut View) -> a
             conversation.head
         );
     }
-    match &arguments.output {
+    match arguments.output.as_deref().filter(|path| *path != Path::new("-")) {
         Some(path) => to_file(parts, arguments, &conversation, path, view).await,
         None => {
+            if arguments.r#move {
+                bail!("a move needs a file: it is closed here only once the file is safe");
+            }
             if io::stdout().is_terminal() {
                 bail!("an export is for a file or another program: give --output FILE, or pipe it");
             }
@@ -51,10 +54,16 @@ async fn to_file(
     path: &Path,
     view: &mut View,
 ) -> anyhow::Result<()> {
+    if path.is_dir() {
+        bail!("{} is a folder; name a file in it", path.display());
+    }
     if path.exists() && !arguments.force {
         bail!("{} is there already; give --force to write over it", path.display());
     }
     let folder = folder_of(path);
+    if !folder.is_dir() {
+        bail!("there is no folder {}; make it first", folder.display());
+    }
     // Written beside it and renamed: a file that is there is whole.
     let beside = NamedTempFile::new_in(folder)
         .with_context(|| format!("could not write to the folder {}", folder.display()))?;
@@ -141,11 +150,9 @@ fn tell(
         return Ok(());
     }
     let what = counted(entries, "entry", "entries");
-    let how = if moved {
-        "moved: it is closed here and goes on where the file is imported"
-    } else {
-        "copied"
-    };
-    remark(&format!("wrote {what} to {} ({how})", path.display()));
+    remark(&format!("wrote {what} to {}", path.display()));
+    if moved {
+        remark("the conversation is closed here and goes on where the file is imported");
+    }
     Ok(())
 }

@@ -1,27 +1,22 @@
 //! `threadline import`.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, IsTerminal as _};
+use std::path::Path;
 
 use anyhow::Context as _;
-use threadline_core::transfer::{self, Imported};
+use threadline_core::transfer::{self, ImportError, Imported, Wrong};
 
 use crate::args::Import;
 use crate::compose::Parts;
-use crate::view::{Line, Progress, View, counted};
+use crate::report::chain;
+use crate::view::{Line, Progress, View, counted, grouped};
 
 /// How much of the file is read at a time.
 const BUFFER_BYTES: usize = 256 * 1024;
 
 pub(crate) async fn run(parts: &Parts, arguments: &Import, view: &mut View) -> anyhow::Result<()> {
-    let name = arguments.file.display().to_string();
-    let mut from: Box<dyn BufRead + Send> = if name == "-" {
-        Box::new(BufReader::with_capacity(BUFFER_BYTES, io::stdin()))
-    } else {
-        let file = File::open(&arguments.file).with_context(|| format!("could not open {name}"))?;
-        anyhow::ensure!(!file.metadata()?.is_dir(), "{name} is a folder, not an export");
-        Box::new(BufReader::with_capacity(BUFFER_BYTES, file))
-    };
+    let (name, mut from) = source(&arguments.file)?;
     let options = transfer::Import {
         as_new: arguments.as_new.then(|| parts.new_id()),
         salvage: arguments.salvage,
@@ -32,12 +27,56 @@ pub(crate) async fn run(parts: &Parts, arguments: &Import, view: &mut View) -> a
     })
     .await;
     drop(progress);
-    let imported =
-        imported.with_context(|| format!("could not import {name}; nothing of it was kept"))?;
-    tell(&imported, view)
+    let imported = imported.map_err(|error| {
+        if let Wrong::NoHeader = error.wrong {
+            return anyhow::anyhow!("{name} is not an export: it does not begin as one");
+        }
+        let salvage = !arguments.salvage && can_be_salvaged(&error);
+        let hint = if salvage { "; --salvage keeps what is sound" } else { "" };
+        let why = chain(&anyhow::Error::new(error));
+        anyhow::anyhow!("could not import {name}, nothing of it was kept: {why}{hint}")
+    })?;
+    tell(imported, view)
 }
 
-fn tell(imported: &Imported, view: &mut View) -> anyhow::Result<()> {
+/// Where the export comes from: what to call it, and its bytes.
+fn source(file: &Path) -> anyhow::Result<(String, Box<dyn BufRead + Send>)> {
+    if file == Path::new("-") {
+        anyhow::ensure!(
+            !io::stdin().is_terminal(),
+            "an export is read from a file or another program: name the file, or pipe it in"
+        );
+        let from = BufReader::with_capacity(BUFFER_BYTES, io::stdin());
+        return Ok(("standard input".to_owned(), Box::new(from)));
+    }
+    let name = file.display().to_string();
+    let opened = File::open(file).with_context(|| format!("could not open {name}"))?;
+    anyhow::ensure!(!opened.metadata()?.is_dir(), "{name} is a folder; name a file in it");
+    Ok((name, Box::new(BufReader::with_capacity(BUFFER_BYTES, opened))))
+}
+
+/// Whether a part of the export is sound although all of it is not.
+fn can_be_salvaged(error: &ImportError) -> bool {
+    match &error.wrong {
+        Wrong::NoHeader | Wrong::Empty | Wrong::Diverged { .. } => false,
+        Wrong::Store(_) | Wrong::Open(_) => false,
+        Wrong::NotALine(_)
+        | Wrong::Read(_)
+        | Wrong::TooLong
+        | Wrong::BreaksOff
+        | Wrong::AfterEnd
+        | Wrong::WrongEnd
+        | Wrong::BrokenChain(_)
+        | Wrong::OutOfOrder { .. }
+        | Wrong::Unreadable(_)
+        | Wrong::Rule(_)
+        | Wrong::Attachment(_)
+        | Wrong::NoAttachment(..)
+        | Wrong::TooManyWaiting => error.line > 2,
+    }
+}
+
+fn tell(imported: Imported, view: &mut View) -> anyhow::Result<()> {
     #[derive(serde::Serialize)]
     struct Told {
         id: String,
@@ -48,8 +87,7 @@ fn tell(imported: &Imported, view: &mut View) -> anyhow::Result<()> {
         moved: bool,
         salvaged: Option<String>,
     }
-    let salvaged =
-        imported.salvaged.as_ref().map(|error| format!("line {}: {}", error.line, error.wrong));
+    let salvaged = imported.salvaged.map(|error| chain(&anyhow::Error::new(error)));
     if view.json {
         view.value(&Told {
             id: imported.id.to_string(),
@@ -65,15 +103,23 @@ fn tell(imported: &Imported, view: &mut View) -> anyhow::Result<()> {
     let what = match imported.new {
         0 => "nothing new: all of it is here already".to_owned(),
         new if new == imported.entries => format!("imported {}", counted(new, "entry", "entries")),
-        new => format!("added {}, {} in all", counted(new, "entry", "entries"), imported.entries),
+        new => {
+            let all = grouped(imported.entries);
+            format!("added {}, {all} in all", counted(new, "entry", "entries"))
+        }
     };
     view.line(&Line::new().name(imported.id.to_string()).plain("  ").plain(what))?;
     if imported.moved {
-        view.line(&Line::new().plain("it was moved here and goes on exactly"))?;
+        view.line(&Line::new().plain("it was moved here and goes on here"))?;
     }
     if let Some(why) = salvaged {
         view.line(&Line::new().bad("salvaged: ").plain(format!("the file is broken at {why}")))?;
-        view.line(&Line::new().plain(format!("kept are entries 1 to {}", imported.entries)))?;
+        let kept = match imported.entries {
+            1 => "kept is entry 1".to_owned(),
+            entries => format!("kept are entries 1 to {}", grouped(entries)),
+        };
+        view.line(&Line::new().plain(kept))?;
     }
+    view.line(&Line::new().dim(format!("to read it: threadline show {}", imported.id)))?;
     Ok(())
 }

@@ -12,6 +12,10 @@ use crate::view::{Line, View, counted};
 
 /// How much of a title or message a list shows, in characters.
 const TITLE_CAP: usize = 60;
+/// The width below which an id and a title do not share a line.
+const NARROW: usize = 60;
+/// How far what belongs to a conversation is moved in.
+const INDENT: &str = "    ";
 
 pub(crate) async fn run(parts: &Parts, arguments: &List, view: &mut View) -> anyhow::Result<()> {
     let sort = match arguments.sort {
@@ -32,14 +36,33 @@ pub(crate) async fn run(parts: &Parts, arguments: &List, view: &mut View) -> any
         return print_json(&conversations, more, view);
     }
     if conversations.is_empty() {
-        view.line(&Line::new().plain("no conversations"))?;
+        view.line(&Line::new().plain(nothing(parts, arguments, &listing.filter).await?))?;
         return Ok(());
     }
     print(&conversations, parts, view)?;
     if let (true, Some(last)) = (more, conversations.last()) {
-        view.line(&Line::new().dim(format!("more: threadline list --after {}", last.id)))?;
+        view.line(
+            &Line::new().dim(format!("there are more; to see them add --after {}", last.id)),
+        )?;
     }
     Ok(())
+}
+
+/// What to say where no conversation is listed.
+async fn nothing(parts: &Parts, arguments: &List, filter: &Filter) -> anyhow::Result<&'static str> {
+    if arguments.after.is_some() {
+        return Ok("no more conversations");
+    }
+    let any = Listing { filter: Filter::All, sort: Sort::Active, after: None, most: 1 };
+    Ok(match filter {
+        _ if parts.store.list(&any).await?.is_empty() => {
+            "no conversations yet; `threadline dev generate` makes one up"
+        }
+        Filter::Current => "all conversations are archived; --archived shows them",
+        Filter::Archived | Filter::All | Filter::State(_) | Filter::Label(_) => {
+            "no such conversations; --all shows what there is"
+        }
+    })
 }
 
 fn filter(arguments: &List) -> Filter {
@@ -61,6 +84,7 @@ pub(crate) fn print(
     view: &mut View,
 ) -> anyhow::Result<()> {
     let now = parts.clock.now();
+    let narrow = view.width().is_some_and(|width| width < NARROW);
     for conversation in conversations {
         let sums = &conversation.sums;
         let title = match (&sums.title, &sums.last_message) {
@@ -68,32 +92,43 @@ pub(crate) fn print(
             (None, Some(message)) => one_line(&message.text, TITLE_CAP),
             (None, None) => "(nothing said yet)".to_owned(),
         };
-        let line = Line::new().name(conversation.id.to_string()).plain("  ").bold(title);
-        view.line(&line)?;
-        let mut facts = vec![
-            ago(conversation.active_at, now),
-            counted(conversation.head.0, "entry", "entries"),
-            counted(sums.messages, "message", "messages"),
-        ];
-        if sums.state != State::Resting {
-            facts.push(sums.state.name().to_owned());
+        let id = Line::new().name(conversation.id.to_string());
+        if narrow {
+            view.line(&id)?;
+            view.row(Line::new().plain(INDENT).bold(title))?;
+        } else {
+            view.row(id.plain("  ").bold(title))?;
         }
-        if let Some((parent, seq)) = conversation.forked_from {
-            facts.push(format!("forked from {parent} at {seq}"));
-        }
-        if conversation.origin == Origin::Copy {
-            facts.push("copy".to_owned());
-        }
-        if conversation.moved_away {
-            facts.push("moved away".to_owned());
-        }
-        if sums.archived {
-            facts.push("archived".to_owned());
-        }
-        facts.extend(sums.labels.iter().map(|label| format!("#{label}")));
-        view.line(&Line::new().dim(format!("    {}", facts.join(" · "))))?;
+        view.remarks(&remarks(conversation, now), INDENT)?;
     }
     Ok(())
+}
+
+/// What there is to say of a conversation, in a few words each.
+pub(crate) fn remarks(conversation: &Conversation, now: Timestamp) -> Vec<String> {
+    let sums = &conversation.sums;
+    let mut remarks = vec![
+        ago(conversation.active_at, now),
+        counted(conversation.head.0, "entry", "entries"),
+        counted(sums.messages, "message", "messages"),
+    ];
+    if sums.state != State::Resting {
+        remarks.push(sums.state.name().to_owned());
+    }
+    if let Some((parent, seq)) = conversation.forked_from {
+        remarks.push(format!("forked from {parent} at {seq}"));
+    }
+    if conversation.origin == Origin::Copy {
+        remarks.push("copy".to_owned());
+    }
+    if conversation.moved_away {
+        remarks.push("moved away".to_owned());
+    }
+    if sums.archived {
+        remarks.push("archived".to_owned());
+    }
+    remarks.extend(sums.labels.iter().map(|label| format!("#{label}")));
+    remarks
 }
 
 /// Prints conversations for programs.
@@ -102,15 +137,11 @@ pub(crate) fn print_json(
     more: bool,
     view: &mut View,
 ) -> anyhow::Result<()> {
-    #[derive(serde::Serialize)]
-    struct After {
-        more: bool,
-    }
     let mut list = view.list("conversations", &json::Nothing {})?;
     for conversation in conversations {
         list.push(&json::Conversation::from(conversation))?;
     }
-    list.end(&After { more })?;
+    list.end(&json::More { more })?;
     Ok(())
 }
 

@@ -44,7 +44,8 @@ async fn rewind(
         view.value(&Rewound { id: id.to_string(), to: to.0, entries: history.head().0, messages })?;
     } else {
         let left = counted(messages, "message counts", "messages count");
-        view.line(&Line::new().plain(format!("rewound to entry {to}; {left} now")))?;
+        let done = if arguments.undo { "the rewind is undone: back at" } else { "rewound to" };
+        view.line(&Line::new().plain(format!("{done} entry {to}; {left} now")))?;
         view.line(&Line::new().dim(format!("to undo: threadline rewind {id} --undo")))?;
     }
     Ok(())
@@ -60,7 +61,7 @@ async fn destination(
     if let Some(to) = arguments.to {
         anyhow::ensure!(
             Seq(to) < history.head().next(),
-            "there is no entry {to}; the last is {}",
+            "there is no entry {to} to go back to; the last is {}",
             history.head()
         );
         return Ok(Seq(to));
@@ -75,9 +76,12 @@ async fn destination(
         return Ok(last.before());
     }
     let mut to = history.state().last_turn.context("there is no turn to go back over")?.before();
-    for _ in 1..arguments.turns.unwrap_or(1) {
+    for turns in 1..arguments.turns.unwrap_or(1) {
         let earlier = store::history_at(&*parts.store, id, to, &parts.counter).await?;
-        let turn = earlier.state().last_turn.context("there are not so many turns")?;
+        let turn = earlier.state().last_turn.with_context(|| {
+            let all = counted(u64::from(turns), "turn", "turns");
+            format!("only {all} can be gone back over; --reset goes back to the beginning")
+        })?;
         to = turn.before();
     }
     Ok(to)

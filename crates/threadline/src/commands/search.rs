@@ -13,6 +13,8 @@ use crate::view::{Line, View};
 
 /// How many characters of an entry are shown around a hit.
 const SNIPPET_CHARS: usize = 100;
+/// As wide as the kinds that are found most.
+const KIND_WIDTH: usize = 13;
 
 pub(crate) async fn run(parts: &Parts, arguments: &Search, view: &mut View) -> anyhow::Result<()> {
     let conversation = match &arguments.conversation {
@@ -30,13 +32,19 @@ pub(crate) async fn run(parts: &Parts, arguments: &Search, view: &mut View) -> a
                 )?)
             }
         };
-    let text = arguments.words.join(" ");
-    anyhow::ensure!(!search::phrases(&text).is_empty(), "there is no word to look for in {text:?}");
-    let query =
-        Query { text: text.clone(), conversation, agent, after: None, most: arguments.limit };
-    let hits = parts.store.search(&query).await?;
+    let text = query(&arguments.words);
+    anyhow::ensure!(
+        !search::phrases(&text).is_empty(),
+        "there is no word to look for in {text:?}: words are made of letters and digits"
+    );
+    // One more than asked for tells whether there are more.
+    let most = arguments.limit.saturating_add(1);
+    let query = Query { text: text.clone(), conversation, agent, after: None, most };
+    let mut hits = parts.store.search(&query).await?;
+    let more = hits.len() > arguments.limit;
+    hits.truncate(arguments.limit);
     if view.json {
-        return print_json(parts, &hits, view).await;
+        return print_json(parts, &hits, more, view).await;
     }
     if hits.is_empty() {
         view.line(&Line::new().plain(format!("nothing found for {text}")))?;
@@ -46,17 +54,34 @@ pub(crate) async fn run(parts: &Parts, arguments: &Search, view: &mut View) -> a
         if shown != Some(hit.conversation) {
             let conversation = parts.store.conversation(hit.conversation).await?;
             let title = conversation.sums.title.unwrap_or_default();
-            view.line(&Line::new().name(hit.conversation.to_string()).plain("  ").bold(title))?;
+            view.row(Line::new().name(hit.conversation.to_string()).plain("  ").bold(title))?;
             shown = Some(hit.conversation);
         }
         let (kind, text_found) = text_of(parts, hit).await?;
         let rewound = if hit.rewound { "~" } else { " " };
         let line = Line::new()
-            .dim(format!("{rewound}{:>6}  {kind}  ", hit.seq))
+            .dim(format!("{rewound}{:>6}  {kind:<KIND_WIDTH$}  ", hit.seq))
             .plain(snippet(&text_found, &text));
-        view.line(&line)?;
+        view.row(line)?;
+    }
+    if more {
+        view.line(&Line::new().dim("there are more; to see them raise --limit"))?;
     }
     Ok(())
+}
+
+/// The words as one query: an argument of several words was put in quotation marks, which the
+/// shell has taken away.
+fn query(words: &[String]) -> String {
+    let quoted = words.iter().map(|word| {
+        let several = word.trim().contains(char::is_whitespace);
+        if several && !word.contains(['"', '“', '”']) {
+            format!("\"{word}\"")
+        } else {
+            word.clone()
+        }
+    });
+    quoted.collect::<Vec<_>>().join(" ")
 }
 
 async fn text_of(parts: &Parts, hit: &Hit) -> anyhow::Result<(String, String)> {
@@ -66,7 +91,12 @@ async fn text_of(parts: &Parts, hit: &Hit) -> anyhow::Result<(String, String)> {
     Ok((entry.fact.kind().to_owned(), search::text_of(&entry).unwrap_or_default()))
 }
 
-async fn print_json(parts: &Parts, hits: &[Hit], view: &mut View) -> anyhow::Result<()> {
+async fn print_json(
+    parts: &Parts,
+    hits: &[Hit],
+    more: bool,
+    view: &mut View,
+) -> anyhow::Result<()> {
     #[derive(serde::Serialize)]
     struct Found<'a> {
         conversation: String,
@@ -80,7 +110,7 @@ async fn print_json(parts: &Parts, hits: &[Hit], view: &mut View) -> anyhow::Res
         let entry = json::EntryLine::new(&entry, record, hit.rewound);
         list.push(&Found { conversation: hit.conversation.to_string(), entry })?;
     }
-    list.end(&json::Nothing {})?;
+    list.end(&json::More { more })?;
     Ok(())
 }
 
@@ -101,6 +131,15 @@ fn snippet(text: &str, query: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_argument_of_several_words_is_a_phrase() {
+        let words =
+            |words: &[&str]| query(&words.iter().map(|&w| w.to_owned()).collect::<Vec<_>>());
+        assert_eq!(words(&["a", "b c", " d "]), "a \"b c\"  d ");
+        assert_eq!(words(&["say \"b c\" d"]), "say \"b c\" d");
+        assert_eq!(search::phrases(&words(&["slow query", "x"])).len(), 2);
+    }
 
     #[test]
     fn a_snippet_shows_what_was_found() {

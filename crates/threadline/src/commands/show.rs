@@ -3,15 +3,17 @@
 mod describe;
 
 use anyhow::Context as _;
+use threadline_core::clock::Clock as _;
 use threadline_core::history::batch::AgentSums;
 use threadline_core::history::entry::Entry;
-use threadline_core::history::fact::Fact;
+use threadline_core::history::one_line;
 use threadline_core::history::path::Path;
 use threadline_core::history::record::Record;
 use threadline_core::id::{AgentId, Seq};
 use threadline_core::outline::RowKind;
-use threadline_core::store::{Conversation, Direction, Page};
+use threadline_core::store::{Conversation, Page};
 
+use super::list;
 use crate::args::Show;
 use crate::compose::Parts;
 use crate::json;
@@ -19,6 +21,10 @@ use crate::view::{JsonList, Line, View};
 
 /// How many records are read at a time.
 const PAGE: usize = 256;
+/// How many entries are looked at at a time for messages.
+const WINDOW: u64 = 4096;
+/// How much of what an agent did last is shown, in characters.
+const DOING_CAP: usize = 100;
 
 pub(crate) async fn run(parts: &Parts, arguments: &Show, view: &mut View) -> anyhow::Result<()> {
     let conversation = parts.find(&arguments.conversation).await?;
@@ -28,11 +34,15 @@ pub(crate) async fn run(parts: &Parts, arguments: &Show, view: &mut View) -> any
     let path = Path::new(conversation.head, &rewinds);
     let from = wanted.first(parts, &conversation, &path).await?;
     let printer = if view.json {
-        let header = json::Header { conversation: (&conversation).into(), agents: &agents };
+        let header = json::Header {
+            conversation: (&conversation).into(),
+            agents: agents.iter().map(Into::into).collect(),
+        };
         Printer::Json(view.list("entries", &header)?)
     } else {
-        print_header(&conversation, &agents, view)?;
-        Printer::Text { view, agents: &agents, detailed: wanted.what != What::Transcript }
+        print_header(parts, &conversation, &agents, view)?;
+        let detailed = wanted.what != What::Transcript;
+        Printer::Text { view, agents: &agents, detailed, nothing: true }
     };
     print(parts, &conversation, &path, &wanted, from, printer).await
 }
@@ -70,14 +80,14 @@ impl Wanted {
             (false, Some(agent)) => What::Thread(agent),
             (false, None) => What::Transcript,
         };
-        let from = Seq(arguments.from.unwrap_or(1).max(1));
-        let to = Seq(arguments.to.unwrap_or(conversation.head.0).min(conversation.head.0));
-        if from > to {
-            anyhow::bail!(
-                "there is nothing from entry {from} to entry {to}; the last entry is {}",
-                conversation.head
-            );
-        }
+        let from = Seq(arguments.from.unwrap_or(1));
+        let to = Seq(arguments.to.unwrap_or(u64::MAX)).min(conversation.head);
+        anyhow::ensure!(
+            from <= conversation.head,
+            "there is no entry {from}; the last is {}",
+            conversation.head
+        );
+        anyhow::ensure!(from <= to, "--from {from} comes after --to {to}");
         Ok(Self { what, from, to, last: arguments.last })
     }
 
@@ -106,66 +116,104 @@ impl Wanted {
         path: &Path,
     ) -> anyhow::Result<Seq> {
         let Some(last) = self.last else { return Ok(self.from) };
-        let mut first = self.to.next();
-        let mut found = 0;
-        let mut next = self.to;
-        while found < last && next >= self.from {
-            let page = Page {
-                from: next,
-                direction: Direction::Backward,
-                thread: self.thread(),
-                most: PAGE,
-            };
-            let records = parts.store.read(conversation.id, &page).await?;
-            let Some(oldest) = records.last() else { break };
-            next = oldest.open().context("an entry cannot be read")?.seq.before();
-            for record in &records {
-                let entry = record.open().context("an entry cannot be read")?;
-                let counts = path.contains(entry.seq);
-                let shown = self.wants(&entry, counts)
-                    && (self.what != What::Transcript || is_message(&entry));
-                if entry.seq >= self.from && found < last && shown {
-                    found += 1;
-                    first = entry.seq;
+        let mut missing = last;
+        let mut end = self.to;
+        while end >= self.from {
+            let start = Seq(end.0.saturating_sub(WINDOW - 1)).max(self.from);
+            let shown = match self.what {
+                What::Transcript => messages(parts, conversation, path, (start, end)).await?,
+                What::Thread(_) | What::All(_) => {
+                    self.shown(parts, conversation, path, (start, end)).await?
                 }
+            };
+            if let Some(first) = shown.iter().rev().nth(missing - 1) {
+                return Ok(*first);
             }
-            if next == Seq::ZERO {
+            missing -= shown.len();
+            end = start.before();
+        }
+        Ok(self.from)
+    }
+
+    /// The wanted entries of a range of a thread or of the ledger.
+    async fn shown(
+        &self,
+        parts: &Parts,
+        conversation: &Conversation,
+        path: &Path,
+        (from, to): (Seq, Seq),
+    ) -> anyhow::Result<Vec<Seq>> {
+        let mut shown = Vec::new();
+        let mut next = from;
+        while next <= to {
+            let page = Page { thread: self.thread(), ..Page::forward(next, PAGE) };
+            let records = parts.store.read(conversation.id, &page).await?;
+            if records.is_empty() {
                 break;
             }
+            for record in &records {
+                let entry = record.open().context("an entry cannot be read")?;
+                next = entry.seq.next();
+                if entry.seq <= to && self.wants(&entry, path.contains(entry.seq)) {
+                    shown.push(entry.seq);
+                }
+            }
         }
-        Ok(first)
+        Ok(shown)
     }
 }
 
-/// Whether an entry may be part of the transcript; the outline knows for sure.
-fn is_message(entry: &Entry) -> bool {
-    match &entry.fact {
-        Fact::Input(input) => describe::is_from_outside(input),
-        Fact::Output(output) => output.calls().next().is_none(),
-        _ => false,
+/// The entries of a range that are part of the transcript.
+async fn messages(
+    parts: &Parts,
+    conversation: &Conversation,
+    path: &Path,
+    (from, to): (Seq, Seq),
+) -> anyhow::Result<Vec<Seq>> {
+    let mut messages = Vec::new();
+    let mut after = from.before();
+    while after < to {
+        let rows = parts.store.outline_ledger(conversation.id, after, PAGE).await?;
+        let Some(last) = rows.last() else { break };
+        after = last.seq;
+        let is_message = |kind| matches!(kind, RowKind::Message | RowKind::Answer);
+        let rows = rows.iter().filter(|row| row.seq <= to && path.contains(row.seq));
+        messages.extend(rows.filter(|row| is_message(row.kind)).map(|row| row.seq));
     }
+    Ok(messages)
 }
 
 enum Printer<'a> {
     Json(JsonList<'a>),
-    Text { view: &'a mut View, agents: &'a [AgentSums], detailed: bool },
+    Text { view: &'a mut View, agents: &'a [AgentSums], detailed: bool, nothing: bool },
 }
 
 impl Printer<'_> {
     fn entry(&mut self, entry: &Entry, record: &Record, counts: bool) -> anyhow::Result<()> {
         match self {
             Self::Json(list) => list.push(&json::EntryLine::new(entry, record, !counts))?,
-            Self::Text { view, agents, detailed: false } => describe::message(entry, agents, view)?,
-            Self::Text { view, agents, detailed: true } => {
-                describe::entry(entry, agents, counts, view)?;
+            Self::Text { view, agents, detailed, nothing } => {
+                *nothing = false;
+                if *detailed {
+                    describe::entry(entry, agents, counts, view)?;
+                } else {
+                    describe::message(entry, agents, view)?;
+                }
             }
         }
         Ok(())
     }
 
     fn end(self) -> anyhow::Result<()> {
-        if let Self::Json(list) = self {
-            list.end(&json::Nothing {})?;
+        match self {
+            Self::Json(list) => list.end(&json::Nothing {})?,
+            Self::Text { view, detailed: false, nothing: true, .. } => {
+                view.line(&Line::new().dim("nothing was said here; --all prints every entry"))?;
+            }
+            Self::Text { view, nothing: true, .. } => {
+                view.line(&Line::new().dim("there is nothing to print here"))?;
+            }
+            Self::Text { .. } => {}
         }
         Ok(())
     }
@@ -185,8 +233,7 @@ async fn print(
     }
     let mut next = from;
     while next <= wanted.to {
-        let page =
-            Page { from: next, direction: Direction::Forward, thread: wanted.thread(), most: PAGE };
+        let page = Page { thread: wanted.thread(), ..Page::forward(next, PAGE) };
         let records = parts.store.read(conversation.id, &page).await?;
         if records.is_empty() {
             break;
@@ -210,39 +257,37 @@ async fn print_transcript(
     (from, to): (Seq, Seq),
     printer: &mut Printer<'_>,
 ) -> anyhow::Result<()> {
-    let mut after = from.before();
-    loop {
-        let rows = parts.store.outline_ledger(conversation.id, after, PAGE).await?;
-        let Some(last) = rows.last() else { return Ok(()) };
-        after = last.seq;
-        let message = |kind| matches!(kind, RowKind::Message | RowKind::Answer);
-        let shown =
-            rows.iter().filter(|row| row.seq <= to && message(row.kind) && path.contains(row.seq));
-        let seqs: Vec<Seq> = shown.map(|row| row.seq).collect();
-        for record in parts.store.records(conversation.id, &seqs).await? {
-            let entry = record.open().context("an entry cannot be read")?;
-            printer.entry(&entry, &record, true)?;
+    let mut start = from;
+    while start <= to {
+        let end = Seq(start.0.saturating_add(WINDOW - 1)).min(to);
+        let seqs = messages(parts, conversation, path, (start, end)).await?;
+        for seqs in seqs.chunks(PAGE) {
+            for record in parts.store.records(conversation.id, seqs).await? {
+                let entry = record.open().context("an entry cannot be read")?;
+                printer.entry(&entry, &record, true)?;
+            }
         }
-        if after >= to {
-            return Ok(());
-        }
+        start = end.next();
     }
+    Ok(())
 }
 
 fn print_header(
+    parts: &Parts,
     conversation: &Conversation,
     agents: &[AgentSums],
     view: &mut View,
 ) -> anyhow::Result<()> {
     let title = conversation.sums.title.as_deref().unwrap_or("(no title)");
     view.line(&Line::new().bold(title).plain("  ").dim(conversation.id.to_string()))?;
+    view.remarks(&list::remarks(conversation, parts.clock.now()), "  ")?;
+    let widest = agents.iter().map(|agent| agent.name.chars().count()).max().unwrap_or(0);
     for agent in agents {
-        let gone = if agent.present { "" } else { " (left)" };
-        let line = Line::new()
-            .dim(format!("  {} ", agent.agent))
-            .name(&agent.name)
-            .dim(format!("{gone}  {}", agent.state_description));
-        view.line(&line)?;
+        let gone = if agent.present { "" } else { "(left) " };
+        let doing = one_line(&agent.state_description, DOING_CAP);
+        let name = format!("{:<widest$}", agent.name);
+        let line = Line::new().dim(format!("  {} ", agent.agent)).name(name);
+        view.row(line.dim(format!("  {gone}{doing}")))?;
     }
     view.line(&Line::new())?;
     Ok(())
@@ -257,6 +302,10 @@ pub(crate) fn find_agent(meant: &str, agents: &[AgentSums]) -> anyhow::Result<Ag
     };
     by_name.or_else(|| by_number().filter(known)).with_context(|| {
         let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
-        format!("there is no agent {meant:?}; there are {}", names.join(", "))
+        match names.as_slice() {
+            [] => format!("there is no agent {meant:?}; the conversation has none"),
+            [one] => format!("there is no agent {meant:?}; there is only {one}"),
+            many => format!("there is no agent {meant:?}; there are {}", many.join(", ")),
+        }
     })
 }

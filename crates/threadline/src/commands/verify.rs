@@ -2,13 +2,14 @@
 
 use std::process::ExitCode;
 
+use threadline_core::id::Seq;
 use threadline_core::store::verify::{Depth, FINDINGS_CAP, Report, verify};
 use threadline_core::store::{Conversation, Filter, Listing, Sort};
 
 use crate::args::Verify;
 use crate::compose::Parts;
 use crate::json;
-use crate::view::{Line, Progress, View, counted};
+use crate::view::{Line, Progress, View, counted, grouped};
 
 /// How many conversations are listed at a time.
 const PAGE: usize = 200;
@@ -40,9 +41,12 @@ pub(crate) async fn run(
         print_json(&reports, view)?;
     } else if arguments.all {
         let all = counted(u64::try_from(reports.len())?, "conversation", "conversations");
-        let verdict =
-            if unsound == 0 { "all sound".to_owned() } else { format!("{unsound} with findings") };
-        view.line(&Line::new().plain(format!("{all}: {verdict}")))?;
+        let verdict = match (reports.len(), unsound) {
+            (0, _) => "there is nothing to verify".to_owned(),
+            (_, 0) => format!("{all}: all sound"),
+            (_, unsound) => format!("{all}: {unsound} not sound"),
+        };
+        view.line(&Line::new().plain(verdict))?;
     }
     Ok(if unsound == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -68,13 +72,22 @@ fn print(conversation: &Conversation, report: &Report, view: &mut View) -> anyho
     let line = Line::new().name(conversation.id.to_string()).plain("  ");
     let entries = counted(report.entries, "entry", "entries");
     let line = if report.is_sound() {
-        line.good("sound").dim(format!("  {entries}, {} bytes", report.bytes))
+        line.good("sound").dim(format!("  {entries}, {} bytes", grouped(report.bytes)))
     } else {
         line.bad("not sound").dim(format!("  {entries}"))
     };
     view.line(&line)?;
     for finding in &report.findings {
-        view.line(&Line::new().plain(format!("  entry {}: {}", finding.seq, finding.what)))?;
+        let about = match finding.seq {
+            Seq::ZERO => String::new(),
+            seq => format!("entry {seq}: "),
+        };
+        view.line(&Line::new().plain(format!("  {about}{}", finding.what)))?;
+    }
+    if let Some(sound) = sound_before(report) {
+        let id = conversation.id;
+        let save = format!("threadline export {id} --at {sound} -o FILE");
+        view.line(&Line::new().dim(format!("  what comes before can be saved: {save}")))?;
     }
     if report.findings.len() >= FINDINGS_CAP {
         view.line(&Line::new().dim(format!("  only the first {FINDINGS_CAP} findings are told")))?;
@@ -84,6 +97,12 @@ fn print(conversation: &Conversation, report: &Report, view: &mut View) -> anyho
         view.line(&Line::new().dim(format!("  {text} of a newer version: kept, not understood")))?;
     }
     Ok(())
+}
+
+/// The last entry before the first that something is wrong with.
+fn sound_before(report: &Report) -> Option<Seq> {
+    let first = report.findings.iter().map(|finding| finding.seq).min()?;
+    Some(first.before()).filter(|seq| *seq > Seq::ZERO)
 }
 
 fn print_json(reports: &[(Conversation, Report)], view: &mut View) -> anyhow::Result<()> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Digest, is_default};
+use super::{Digest, Money, Usage, is_default};
 use crate::clock::Timestamp;
 use crate::id::{CallId, ConversationId, Seq};
 
@@ -98,6 +98,12 @@ pub struct Recap {
     /// What the range names and the text does not.
     #[serde(default, skip_serializing_if = "is_default")]
     pub dropped: Vec<String>,
+    /// What it took to write it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub usage: Option<Usage>,
+    /// What that cost, as computed then.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub cost: Option<Money>,
 }
 
 /// An entry stays whole in every context, or no longer does.
@@ -123,6 +129,12 @@ pub struct Described {
     /// Whether it is out of the way.
     #[serde(default, skip_serializing_if = "is_default")]
     pub archived: Option<bool>,
+    /// What it took to write the title, if a model did.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub usage: Option<Usage>,
+    /// What that cost, as computed then.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub cost: Option<Money>,
 }
 
 /// The head of the conversation moved to an earlier entry. A later one can undo it.

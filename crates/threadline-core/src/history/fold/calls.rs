@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::super::counts::{Counts, result_gist};
 use super::super::entry::Entry;
 use super::super::fact::{
-    AgentCalled, AgentReturned, ApprovalAsked, ApprovalGiven, CallMode, Effect, Status,
-    ToolFinished, ToolStarted,
+    AgentCalled, AgentReturned, ApprovalAsked, ApprovalGiven, Effect, Status, ToolFinished,
+    ToolStarted,
 };
 use super::super::rule::Rule;
 use super::super::state::{Approval, Finished, OpenCall, PathState, Stage, Started};
@@ -117,9 +117,7 @@ impl PathState {
         if call.withdrawn {
             return Err(Rule::Withdrawn(called.call));
         }
-        if called.mode == CallMode::Ask {
-            call.child = Some(called.child);
-        }
+        call.child = Some((called.child, called.mode));
         Ok(())
     }
 
@@ -132,7 +130,7 @@ impl PathState {
             return Err(Rule::NoEntry(returned.ended));
         }
         let call = self.open_call(entry.agent, returned.call)?;
-        if call.child != Some(returned.child) || call.finished.is_some() {
+        if call.asks() != Some(returned.child) || call.finished.is_some() {
             return Err(Rule::NotCalled(returned.call));
         }
         Ok(())

@@ -146,7 +146,7 @@ b asks
     told.tell("rewind 7").unwrap();
     insta::assert_snapshot!(since(&told, 8), @"
     rewind 7
-    ~ call_agent c4.0 skipped: not started: the conversation was taken back before it ran
+    ~ call_agent c4.0 skipped: not answered: the conversation was taken back while it waited
     ~ a results
     ~ a ends withdrawn
     ~ b ends withdrawn
@@ -157,9 +157,9 @@ b asks
 #[test]
 fn a_rewind_forgets_an_invocation_beside_turns() {
     let mut told = story("@ a joins\nuser: hello\na: hello\na asks for title");
-    assert_eq!(agent(&told, 1).invoking, Some(Seq(4)));
+    assert_eq!(agent(&told, 1).invoking_aside, Some(Seq(4)));
     told.tell("rewind 4").unwrap();
-    assert_eq!(agent(&told, 1).invoking, None);
+    assert_eq!(agent(&told, 1).invoking_aside, None);
 }
 
 #[test]

@@ -257,7 +257,15 @@ fn timer() -> TimerSet {
 
 fn recap(n: u64) -> Recap {
     let text = Some("x".into());
-    Recap { from: Seq(n), to: Seq(n), text, hints: Vec::new(), dropped: Vec::new() }
+    Recap {
+        from: Seq(n),
+        to: Seq(n),
+        text,
+        hints: Vec::new(),
+        dropped: Vec::new(),
+        usage: None,
+        cost: None,
+    }
 }
 
 fn dense() -> Rule {

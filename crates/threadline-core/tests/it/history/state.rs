@@ -225,3 +225,22 @@ fn a_timer_beside_a_turn_fires_only_between_calls() {
     told.tell("x c4.0 ok: 1\na results\ntimer 2 to a: look").unwrap();
     assert!(told.history().state().timers.is_empty());
 }
+
+#[test]
+fn a_call_that_sends_does_so_once_and_waits_for_nobody() {
+    let mut told = story(
+        "
+@ a joins primary
+@ b joins
+user: do it
+a: → call_agent {}
+a c4.0 sends b
+a c4.0 to b: it
+b: done by b
+",
+    );
+    assert_eq!(told.history().state().state(), State::Working);
+    assert!(told.tell("a c4.0 sends b").is_err());
+    told.tell("call_agent c4.0 ok: sent\na results\na: sent").unwrap();
+    assert_eq!(told.history().state().state(), State::Resting);
+}

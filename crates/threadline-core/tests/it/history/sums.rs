@@ -38,6 +38,14 @@ a results
 }
 
 #[test]
+fn a_turn_that_people_join_is_theirs() {
+    let mut told = story("@ a joins primary\nsystem to a: go on\nuser: and quickly\na: done");
+    assert_eq!(told.history().sums().messages, 2);
+    told.tell("system to a: go on\na: on I go").unwrap();
+    assert_eq!(told.history().sums().messages, 2);
+}
+
+#[test]
 fn the_last_message_is_cut_after_500_characters() {
     let told = story(&format!("@ a joins\nuser: {}", "雨".repeat(600)));
     assert_eq!(told.history().sums().last_message.unwrap().text, "雨".repeat(500));

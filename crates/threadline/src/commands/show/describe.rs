@@ -3,24 +3,16 @@
 use threadline_core::history::batch::AgentSums;
 use threadline_core::history::entry::Entry;
 use threadline_core::history::fact::{
-    Answer, Approver, Block, EndReason, Fact, Input, Limit, Sender, Status, Stop, Verdict,
+    Answer, Approver, Block, EndReason, Fact, Limit, Sender, Status, Stop, Verdict,
 };
 use threadline_core::history::one_line;
 use threadline_core::history::sections::{self, Level};
 use threadline_core::id::AgentId;
 
-use crate::view::{Line, View};
+use crate::view::{Line, View, counted, grouped};
 
 /// How much of arguments or a remark a line shows, in characters.
 const LINE_CAP: usize = 120;
-
-/// Whether people said it, or a timer did for them.
-pub(crate) fn is_from_outside(input: &Input) -> bool {
-    match input.from {
-        Sender::Person { .. } | Sender::Timer { .. } => true,
-        Sender::Agent { .. } | Sender::System => false,
-    }
-}
 
 /// Whether an entry is worth reading in a thread, beside what models see.
 pub(crate) fn is_worth_reading(fact: &Fact) -> bool {
@@ -72,10 +64,8 @@ pub(crate) fn message(entry: &Entry, agents: &[AgentSums], view: &mut View) -> a
     if let Fact::Input(input) = &entry.fact {
         for attachment in &input.attachments {
             let name = attachment.name.as_deref().unwrap_or("attachment");
-            let size = attachment.size;
-            view.line(
-                &Line::new().dim(format!("  [{name}: {}, {size} bytes]", attachment.media_type)),
-            )?;
+            let size = counted(attachment.size, "byte", "bytes");
+            view.line(&Line::new().dim(format!("  [{name}: {}, {size}]", attachment.media_type)))?;
         }
     }
     view.line(&Line::new())?;
@@ -138,7 +128,11 @@ fn detail(fact: &Fact, agents: &[AgentSums]) -> String {
     match fact {
         Fact::AgentJoined(joined) => {
             let primary = if joined.primary { ", primary" } else { "" };
-            format!("{}{primary}: {}", joined.name, one_line(&joined.description, LINE_CAP))
+            let what = match &*joined.description {
+                "" => String::new(),
+                description => format!(": {}", one_line(description, LINE_CAP)),
+            };
+            format!("{}{primary}{what}", joined.name)
         }
         Fact::AgentLeft(left) => one_line(&left.reason, LINE_CAP),
         Fact::InstructionSet(_) => String::new(),
@@ -152,13 +146,16 @@ fn detail(fact: &Fact, agents: &[AgentSums]) -> String {
                 Stop::Paused => ", paused".to_owned(),
             };
             let usage = output.usage;
-            format!("{} ({} in, {} out){stop}", output.invocation.model, usage.input, usage.output)
+            let (read, written) = (grouped(usage.input), grouped(usage.output));
+            format!("{} ({read} in, {written} out){stop}", output.invocation.model)
         }
         Fact::ToolResults(results) => {
-            format!("{} results of output {}", results.results.len(), results.output)
+            let number = u64::try_from(results.results.len()).unwrap_or(u64::MAX);
+            format!("{} of output {}", counted(number, "result", "results"), results.output)
         }
         Fact::InvocationStarted(started) => {
-            format!("{}, about {} tokens", started.invocation.model, started.estimate_tokens)
+            let tokens = grouped(started.estimate_tokens);
+            format!("{}, about {tokens} tokens", started.invocation.model)
         }
         Fact::InvocationFailed(failed) => one_line(&failed.message, LINE_CAP),
         Fact::ToolStarted(started) => format!("{} attempt {}", started.call, started.attempt),
@@ -228,7 +225,8 @@ fn detail(fact: &Fact, agents: &[AgentSums]) -> String {
         Fact::Moved(moved) => moved.to.as_deref().map(|to| format!("to {to}")).unwrap_or_default(),
         Fact::Note(note) => (*note.category).to_owned(),
         Fact::Unrecognised(unrecognised) => {
-            format!("of a newer version, {} bytes", unrecognised.body.len())
+            let size = u64::try_from(unrecognised.body.len()).unwrap_or(u64::MAX);
+            format!("of a newer version, {}", counted(size, "byte", "bytes"))
         }
     }
 }

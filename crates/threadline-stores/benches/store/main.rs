@@ -1,0 +1,95 @@
+//! What the SQLite store costs, as ratios to the least that anyone would have to do.
+//!
+//! `cargo bench -p threadline-stores` measures; names after `--` choose what (`single`, `many`,
+//! `size`, `listing`, `verifying`, `opening`). `-- --smoke`, `THREADLINE_BENCH=smoke`, or a run as a test
+//! does the same with small numbers, to see that everything runs. Both sides of a ratio are
+//! measured in one run, in turns, and stand for the median of their rounds.
+
+mod appends;
+mod bare;
+mod filling;
+mod listing;
+mod memory;
+mod opening;
+mod report;
+mod rounds;
+mod size;
+mod verifying;
+
+use std::process::ExitCode;
+
+use report::Report;
+
+/// Whatever went wrong; it ends the run.
+type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+/// What is measured, by name.
+const PARTS: [(&str, fn(&Setting, &mut Report) -> Outcome<()>); 6] = [
+    ("single", appends::one_by_one),
+    ("many", appends::at_once),
+    ("size", size::measure),
+    ("listing", listing::measure),
+    ("verifying", verifying::measure),
+    ("opening", opening::measure),
+];
+
+/// How much is measured, and where.
+struct Setting {
+    smoke: bool,
+    runtime: tokio::runtime::Runtime,
+    folder: tempfile::TempDir,
+}
+
+impl Setting {
+    fn new(smoke: bool) -> Outcome<Self> {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        // On the disk where the build is: what syncs cost is part of what is measured.
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
+        Ok(Self { smoke, runtime, folder })
+    }
+
+    /// One number to measure with, another to see that it runs.
+    fn of<T>(&self, measuring: T, smoke: T) -> T {
+        if self.smoke { smoke } else { measuring }
+    }
+
+    /// A file of this run.
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.folder.path().join(name)
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let has = |flag: &str| arguments.iter().any(|argument| argument == flag);
+    let asked = std::env::var_os("THREADLINE_BENCH").is_some_and(|mode| mode == "smoke");
+    // Cargo says `--bench` when it measures; without it this is a test run.
+    let smoke = asked || has("--smoke") || !has("--bench");
+    let names: Vec<&str> =
+        arguments.iter().map(String::as_str).filter(|name| !name.starts_with("--")).collect();
+    let mut report = Report::default();
+    match run(smoke, &names, &mut report) {
+        Ok(()) => {
+            report.end();
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            report::line(&format!("failed: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(smoke: bool, names: &[&str], report: &mut Report) -> Outcome<()> {
+    if let Some(unknown) = names.iter().find(|name| PARTS.iter().all(|(part, _)| part != *name)) {
+        let parts = PARTS.map(|(part, _)| part).join(", ");
+        return Err(format!("nothing is called {unknown}; there are {parts}").into());
+    }
+    for (part, measure) in PARTS {
+        if names.is_empty() || names.contains(&part) {
+            report.begin(part);
+            measure(&Setting::new(smoke)?, report)?;
+        }
+    }
+    if report.is_empty() { Err("nothing was measured".into()) } else { Ok(()) }
+}

@@ -1,0 +1,182 @@
+//! Opening a long history and reading a window of it, against the same of a short one.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use threadline_core::history::fact::{EndReason, Input, TurnEnded};
+use threadline_core::history::{Proposal, Stamp};
+use threadline_core::id::{AgentId, ConversationId, Seq};
+use threadline_core::store::{self, Store as _};
+use threadline_core::tokens::Estimator;
+use threadline_stores::sqlite::{Durability, SqliteStore};
+use threadline_testing::generator::GeneratorOptions;
+use threadline_testing::ids::SeededIds;
+
+use crate::filling::{self, fill, forget_index};
+use crate::memory::Mark;
+use crate::report::{Report, Target};
+use crate::rounds::{Rounds, micros};
+use crate::{Outcome, Setting};
+
+const WINDOW_TOKENS: u64 = 32_000;
+const SHORT: u64 = 1000;
+const FORKS: u64 = 10;
+const LEASE_MS: u64 = 24 * 3_600_000;
+
+pub(crate) fn measure(setting: &Setting, report: &mut Report) -> Outcome<()> {
+    setting.runtime.block_on(opening(setting, report))
+}
+
+/// A conversation to open, and what opening it took.
+struct Case {
+    name: String,
+    path: PathBuf,
+    id: ConversationId,
+    agent: AgentId,
+    rows: usize,
+    first: Rounds,
+    again: Rounds,
+    memory: Rounds,
+    rust: Rounds,
+}
+
+async fn opening(setting: &Setting, report: &mut Report) -> Outcome<()> {
+    let long = setting.of(1_000_000, 5000);
+    let steady = GeneratorOptions { rewinds_percent: 0, ..GeneratorOptions::mixed(1, 1) };
+    let mut cases = vec![filled(setting, "short", steady.clone(), SHORT).await?];
+    cases.push(filled(setting, "long", steady.clone(), long).await?);
+    cases.push(forked(setting, &cases).await?);
+    let shares = vec![33, 33, 23, 10, 1];
+    let shared = GeneratorOptions { agents: 5, shares, ..steady.clone() };
+    let mut rare = filled(setting, "one agent's hundredth", shared, long).await?;
+    rare.agent = AgentId(5);
+    cases.push(rare);
+    let rewinding = GeneratorOptions { rewinds_percent: 40, ..steady };
+    cases.push(filled(setting, "rewinds", rewinding, setting.of(300_000, 3000)).await?);
+    for _ in 0..setting.of(9, 2) {
+        for case in &mut cases {
+            case.round().await?;
+        }
+    }
+    let [short, others @ ..] = &cases[..] else { return Err("nothing to compare".into()) };
+    report.fact(&short.name, format!("{} rows in its window", short.rows));
+    for case in others {
+        case.tell(short, report);
+    }
+    Ok(())
+}
+
+/// A conversation with a generated history, in a file of its own.
+async fn filled(
+    setting: &Setting,
+    name: &str,
+    options: GeneratorOptions,
+    entries: u64,
+) -> Outcome<Case> {
+    let path = setting.path(&format!("{name}.db"));
+    let id = filling::conversation_id(1);
+    let store = filling::open(&path, Durability::Normal)?;
+    let filled = fill(&store, id, options, entries).await?;
+    drop(store);
+    forget_index(&path)?;
+    let name = format!("{name}: {entries} entries, {} rewinds", filled.rewinds);
+    Ok(Case::new(name, path, id))
+}
+
+/// A fork of a fork of … of the long conversation, each with a turn of its own.
+async fn forked(setting: &Setting, cases: &[Case]) -> Outcome<Case> {
+    let long = cases.last().ok_or("there is no long conversation")?;
+    let path = setting.path("forked.db");
+    std::fs::copy(&long.path, &path)?;
+    let store = filling::open(&path, Durability::Normal)?;
+    let mut id = long.id;
+    let mut at = Seq(store.conversation(id).await?.head.0 / 2);
+    for number in 0..FORKS {
+        id = fork(&store, id, at, number).await?;
+        at = store.conversation(id).await?.head.before();
+    }
+    drop(store);
+    forget_index(&path)?;
+    Ok(Case::new(format!("a fork of depth {FORKS}"), path, id))
+}
+
+async fn fork(
+    store: &SqliteStore,
+    parent: ConversationId,
+    at: Seq,
+    number: u64,
+) -> Outcome<ConversationId> {
+    let ids = SeededIds::new(100 + number);
+    let conversation = store.conversation(parent).await?;
+    let stamp = Stamp { at: conversation.active_at, ids: &ids, counter: &Estimator };
+    let (history, aftermath) = store::past(store, parent, at, &Estimator).await?;
+    let forked = history.propose_fork(parent, &aftermath, stamp)?;
+    let id = ConversationId::new(stamp.at, &ids);
+    store.create(id, Some((parent, at)), &forked.batch).await?;
+    let lease = store.acquire(id, LEASE_MS).await?;
+    let asked = Input::from_person(filling::text(number, 2000));
+    let ended = TurnEnded { reason: EndReason::Cancelled, detail: String::new(), by: None };
+    let turn = [
+        Proposal::new(AgentId::FIRST, asked, &Estimator),
+        Proposal::new(AgentId::FIRST, ended, &Estimator),
+    ];
+    let proposed = forked.history.propose(turn, stamp)?;
+    store::append(store, &lease, proposed).await?;
+    Ok(id)
+}
+
+impl Case {
+    fn new(name: String, path: PathBuf, id: ConversationId) -> Self {
+        Self {
+            name,
+            path,
+            id,
+            agent: AgentId::FIRST,
+            rows: 0,
+            first: Rounds::default(),
+            again: Rounds::default(),
+            memory: Rounds::default(),
+            rust: Rounds::default(),
+        }
+    }
+
+    /// Opens it in a fresh store, and again in a warm one.
+    async fn round(&mut self) -> Outcome<()> {
+        let store = filling::open(&self.path, Durability::Full)?;
+        let mark = Mark::new();
+        let start = Instant::now();
+        self.rows = self.open(&store).await?;
+        self.first.add(micros(start));
+        let (rust, sqlite) = mark.peak();
+        self.memory.add((rust + sqlite) / 1024.0);
+        self.rust.add(rust / 1024.0);
+        for _ in 0..5 {
+            let start = Instant::now();
+            self.open(&store).await?;
+            self.again.add(micros(start));
+        }
+        Ok(())
+    }
+
+    async fn open(&self, store: &SqliteStore) -> Outcome<usize> {
+        let (_, history) = store::open(store, self.id, &Estimator).await?;
+        let window = store::window(store, self.id, &history, self.agent, WINDOW_TOKENS).await?;
+        if window.is_empty() {
+            return Err(format!("{} has no window", self.name).into());
+        }
+        Ok(window.len())
+    }
+
+    fn tell(&self, short: &Self, report: &mut Report) {
+        let most = Some(Target::AtMost(1.5));
+        report.fact(&self.name, format!("{} rows in its window", self.rows));
+        for (what, ours, theirs, unit, target) in [
+            ("  opened first", &self.first, &short.first, "us", None),
+            ("  opened again", &self.again, &short.again, "us", most),
+            ("  peak memory", &self.memory, &short.memory, "KB", most),
+            ("  of it Rust's", &self.rust, &short.rust, "KB", most),
+        ] {
+            report.ratio(what, ours.median(), theirs.median(), unit, target);
+        }
+    }
+}
