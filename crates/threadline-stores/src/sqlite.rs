@@ -1,13 +1,14 @@
 //! The SQLite store: histories in one file, durable when an append returns.
 //!
-//! One thread writes, with group commit ([`writer`]); a few connections read. Several processes
+//! One thread writes, with group commit (`writer`); a few connections read. Several processes
 //! may open the same file: appends are fenced by leases, and a dead owner is known by its run
-//! file ([`run_file`]). Entries live in logs that forks share ([`segments`]).
+//! file (`run_file`). Entries live in logs that forks share (`segments`).
 
 mod append;
 mod blobs;
 mod connection;
 mod conversation;
+mod create;
 mod error;
 mod inbox;
 mod index;
@@ -32,7 +33,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use rusqlite::Connection as Sqlite;
+use rusqlite::{Connection as Sqlite, OptionalExtension as _, Transaction, TransactionBehavior};
 use threadline_core::clock::Clock;
 use threadline_core::history::batch::{AgentSums, Batch};
 use threadline_core::history::record::Record;
@@ -200,17 +201,17 @@ impl SqliteStore {
 
 fn tenant_number(connection: &Sqlite, tenant: TenantId) -> rusqlite::Result<i64> {
     let id = tenant.0.as_bytes();
-    let known: Result<i64, _> =
-        connection.query_row("SELECT num FROM tenant WHERE id = ?1", [id], |row| row.get(0));
-    match known {
-        Err(rusqlite::Error::QueryReturnedNoRows) => connection.query_row(
-            "INSERT INTO tenant (id) VALUES (?1)
-             ON CONFLICT (id) DO UPDATE SET id = id RETURNING num",
-            [id],
-            |row| row.get(0),
-        ),
-        known => known,
+    let number = || {
+        connection
+            .query_row("SELECT num FROM tenant WHERE id = ?1", [id], |row| row.get(0))
+            .optional()
+    };
+    if let Some(known) = number()? {
+        return Ok(known);
     }
+    // Not by RETURNING: its row comes before the commit, and a commit that fails would go unheard.
+    connection.execute("INSERT INTO tenant (id) VALUES (?1) ON CONFLICT (id) DO NOTHING", [id])?;
+    number()?.ok_or(rusqlite::Error::QueryReturnedNoRows)
 }
 
 fn sweep_once(
@@ -218,7 +219,8 @@ fn sweep_once(
     run_name: &str,
     run_folder: Option<&RunFolder>,
 ) -> rusqlite::Result<bool> {
-    let transaction = connection.unchecked_transaction()?;
+    // Immediate: one that begins by reading cannot wait for another process to write.
+    let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
     let more = sweep::sweep(connection, &mut Living::new(run_name, run_folder))?;
     transaction.commit()?;
     Ok(more)
@@ -245,7 +247,7 @@ impl Store for SqliteStore {
     ) -> Result<(), StoreError> {
         let (tenant, ready) = (self.tenant, Ready::new(first)?);
         self.write("begin a conversation", ready.bytes, move |connection| {
-            append::create(connection, tenant, id, base, &ready)
+            create::create(connection, tenant, id, base, &ready)
         })
         .await
     }

@@ -34,6 +34,9 @@ pub(crate) struct Arguments {
     pub(crate) command: Option<Command>,
 }
 
+const LOG_HELP: &str = "What to write to threadline.log in the data folder: History, Provider, \
+    Tools, StateMachine, Widgets or all, each with a level if need be, as in History=info,Tools";
+
 /// What every command takes.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of every command")]
@@ -52,9 +55,7 @@ pub(crate) struct Global {
     #[arg(value_parser = file(), hide_env_values = true, display_order = 102)]
     pub(crate) config: Option<PathBuf>,
 
-    /// What to write to threadline.log in the data folder: History, Provider, Tools, StateMachine,
-    /// Widgets or all, each with a level if need be, as in History=info,Tools
-    #[arg(long, global = true, env = "THREADLINE_LOG", value_name = "CATEGORIES")]
+    #[arg(help = LOG_HELP, long, global = true, env = "THREADLINE_LOG", value_name = "CATEGORIES")]
     #[arg(hide_env_values = true, display_order = 103)]
     pub(crate) log: Option<String>,
 }

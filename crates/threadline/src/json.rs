@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use threadline_core::history::batch::{AgentSums, LastMessage};
+use threadline_core::history::batch::{AgentSums, Interaction, LastMessage};
 use threadline_core::history::entry::Entry;
 use threadline_core::history::metadata::Metadata;
 use threadline_core::history::record::Record;
@@ -66,7 +66,41 @@ impl<'a> From<&'a store::Conversation> for Conversation<'a> {
 #[derive(Serialize)]
 pub(crate) struct Header<'a> {
     pub(crate) conversation: Conversation<'a>,
-    pub(crate) agents: &'a [AgentSums],
+    pub(crate) agents: Vec<Agent<'a>>,
+}
+
+/// An agent of a conversation.
+#[derive(Serialize)]
+pub(crate) struct Agent<'a> {
+    #[serde(rename = "agent")]
+    number: u32,
+    name: &'a str,
+    present: bool,
+    interactions: u64,
+    last_interaction: Option<LastInteraction>,
+    state_description: &'a str,
+}
+
+/// When something was last said to an agent or by it.
+#[derive(Serialize)]
+struct LastInteraction {
+    kind: Interaction,
+    at: String,
+}
+
+impl<'a> From<&'a AgentSums> for Agent<'a> {
+    fn from(sums: &'a AgentSums) -> Self {
+        Self {
+            number: sums.agent.0,
+            name: &sums.name,
+            present: sums.present,
+            interactions: sums.interactions,
+            last_interaction: sums
+                .last_interaction
+                .map(|(kind, at)| LastInteraction { kind, at: at.to_string() }),
+            state_description: &sums.state_description,
+        }
+    }
 }
 
 /// An entry, as `show` and `search` print it: its fact's body as it is stored.

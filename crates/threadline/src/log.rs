@@ -38,13 +38,12 @@ fn parse(wanted: &str) -> anyhow::Result<Targets> {
         let (name, level) = match part.split_once('=') {
             None => (part, LevelFilter::DEBUG),
             Some((name, level)) => {
-                let level = level.trim().parse();
-                (
-                    name.trim(),
-                    level.with_context(|| {
-                        format!("{part:?}: the levels are off, error, warn, info, debug and trace")
-                    })?,
-                )
+                let Ok(level) = level.trim().parse() else {
+                    bail!(
+                        "there is no log level {level:?}; there are off, error, warn, info, debug and trace"
+                    );
+                };
+                (name.trim(), level)
             }
         };
         if name.eq_ignore_ascii_case("all") {

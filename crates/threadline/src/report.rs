@@ -80,7 +80,6 @@ fn hint(error: &anyhow::Error) -> Option<&'static str> {
     match store {
         StoreError::NotFound(_) => Some("`threadline list --all` shows what there is"),
         StoreError::Held { .. } => Some("try again when it is free"),
-        StoreError::Damaged(_) => Some("`threadline doctor` tells more"),
         StoreError::NoEntry { .. }
         | StoreError::Exists(_)
         | StoreError::Fenced(_)
@@ -93,6 +92,7 @@ fn hint(error: &anyhow::Error) -> Option<&'static str> {
         | StoreError::Busy
         | StoreError::Full
         | StoreError::ReadOnly(_)
+        | StoreError::Damaged(_)
         | StoreError::Newer { .. }
         | StoreError::AnswerLost(_)
         | StoreError::Poisoned(_)

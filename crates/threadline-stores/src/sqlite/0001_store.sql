@@ -1,6 +1,6 @@
 -- The first form of the store.
 --
--- An entry and its outline row have the same number: log << 36 | seq. A log is
+-- An entry has the number log << 36 | seq. A log is
 -- a run of entries that was written by one conversation; a conversation reads through its
 -- segments, so that a fork shares logs and copies nothing.
 
@@ -82,19 +82,48 @@ CREATE TABLE segment (
   PRIMARY KEY (conversation, from_seq)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE entry (
-  id       INTEGER PRIMARY KEY,
-  agent    INTEGER NOT NULL,
+-- Records lie in the order they came in, whatever their conversation: what is written together
+-- lies together.
+CREATE TABLE record (
+  num      INTEGER PRIMARY KEY,
+  entry    INTEGER NOT NULL,
   envelope BLOB NOT NULL,
   body     BLOB NOT NULL,
   salt     BLOB NOT NULL,
   hash     BLOB NOT NULL
 ) STRICT;
+
+-- Where an entry's record is, and its outline row if models see it. The outline can be rebuilt
+-- from the record, and so could all of this.
+CREATE TABLE entry (
+  id            INTEGER PRIMARY KEY,
+  record        INTEGER NOT NULL,
+  agent         INTEGER NOT NULL,
+  kind          INTEGER,
+  live          INTEGER,
+  recent        INTEGER,
+  gist_tokens   INTEGER,
+  screen_tokens INTEGER,
+  recent_sum    INTEGER,
+  live_sum_more INTEGER, -- than recent_sum
+  previous_back INTEGER, -- how far back it is
+  turn_back     INTEGER, -- how far back it is
+  gist          TEXT
+) STRICT;
 -- The first agent has most entries: its thread is found by looking through them, and most
 -- appends have no index to keep.
 CREATE INDEX entry_agent ON entry (agent) WHERE agent <> 1;
 
-CREATE TRIGGER entry_is_never_changed BEFORE UPDATE ON entry
+CREATE TRIGGER record_is_never_changed BEFORE UPDATE ON record
+BEGIN
+  SELECT RAISE(ABORT, 'entries are never changed');
+END;
+CREATE TRIGGER record_is_never_removed BEFORE DELETE ON record
+WHEN (SELECT staged FROM log WHERE num = OLD.entry >> 36) IS NULL
+BEGIN
+  SELECT RAISE(ABORT, 'entries are never removed');
+END;
+CREATE TRIGGER entry_is_never_changed BEFORE UPDATE OF id, record, agent ON entry
 BEGIN
   SELECT RAISE(ABORT, 'entries are never changed');
 END;
@@ -103,21 +132,6 @@ WHEN (SELECT staged FROM log WHERE num = OLD.id >> 36) IS NULL
 BEGIN
   SELECT RAISE(ABORT, 'entries are never removed');
 END;
-
-CREATE TABLE outline (
-  id            INTEGER PRIMARY KEY,
-  agent         INTEGER NOT NULL,
-  kind          INTEGER NOT NULL,
-  live          INTEGER NOT NULL,
-  recent        INTEGER NOT NULL,
-  gist_tokens   INTEGER NOT NULL,
-  screen_tokens INTEGER NOT NULL,
-  recent_sum    INTEGER NOT NULL,
-  live_sum      INTEGER NOT NULL,
-  previous      INTEGER,
-  turn          INTEGER NOT NULL,
-  gist          TEXT NOT NULL
-) STRICT;
 
 CREATE TABLE rewind (
   id     INTEGER PRIMARY KEY,

@@ -6,7 +6,7 @@ use rusqlite::{Connection, params};
 use threadline_core::clock::Timestamp;
 use threadline_core::history::batch::{AgentSums, BATCH_CAP_BYTES, Batch, Placed, Sums, Taken};
 use threadline_core::history::fact::{Digest, Fact};
-use threadline_core::history::record::{GENESIS, Record};
+use threadline_core::history::record::Record;
 use threadline_core::id::{AgentId, ConversationId, Seq};
 use threadline_core::inbox::input_digest;
 use threadline_core::outline::OutlineRow;
@@ -20,7 +20,8 @@ use super::conversation::{
 use super::error::Failure;
 use super::inbox;
 use super::number::{SEQ_MAX, entry_id, int, seq_int};
-use super::segments::{add_segment, hash_at, new_log, share_segments};
+use super::outline;
+use super::segments::hash_at;
 
 /// What a batch writes, without what it does not: sent to the writer whole.
 pub(super) struct Ready {
@@ -34,17 +35,24 @@ pub(super) struct Ready {
     /// Whether its last entry says that the conversation was moved away.
     pub(super) moved: bool,
     pub(super) bytes: usize,
-    /// Whether it has entries, and each follows the one before it.
+    /// Whether it has entries, each follows the one before it, and each outline row is one's.
     dense: bool,
     /// The conversation its last `Forked` entry names, if it has one, and when that was placed.
     pub(super) forked: Option<(ConversationId, Seq, Timestamp)>,
-    entries: Vec<(Seq, AgentId, Record)>,
-    rows: Vec<OutlineRow>,
+    entries: Vec<Line>,
     agents: Vec<AgentSums>,
     taken: Vec<Taken>,
     rewinds: Vec<(Seq, Seq)>,
     keys: Vec<Key>,
     attachments: Vec<Digest>,
+}
+
+/// An entry to be written, with its outline row if models see it.
+struct Line {
+    seq: Seq,
+    agent: AgentId,
+    record: Record,
+    row: Option<OutlineRow>,
 }
 
 /// The key an input came with.
@@ -72,16 +80,16 @@ impl Ready {
             dense: !batch.entries.is_empty(),
             forked: None,
             entries: Vec::with_capacity(batch.entries.len()),
-            rows: batch.rows.clone(),
             agents: batch.agents.clone(),
             taken: batch.taken.clone(),
             rewinds: Vec::new(),
             keys: Vec::new(),
             attachments: Vec::new(),
         };
+        let mut rows = batch.rows.iter().peekable();
         for placed in &batch.entries {
             let (entry, record) = (&placed.entry, &placed.record);
-            let expected = ready.entries.last().map_or(batch.base, |(seq, _, _)| *seq).next();
+            let expected = ready.entries.last().map_or(batch.base, |line| line.seq).next();
             ready.dense &= entry.seq == expected && entry.seq.0 <= SEQ_MAX;
             ready.bytes += record.size();
             ready.attachments.extend(entry.attachments());
@@ -95,8 +103,14 @@ impl Ready {
                 })),
                 _ => {}
             }
-            ready.entries.push((entry.seq, entry.agent, record.clone()));
+            ready.entries.push(Line {
+                seq: entry.seq,
+                agent: entry.agent,
+                record: record.clone(),
+                row: rows.next_if(|row| row.seq == entry.seq && row.agent == entry.agent).cloned(),
+            });
         }
+        ready.dense &= rows.peek().is_none();
         if ready.bytes > BATCH_CAP_BYTES {
             return Err(StoreError::TooLarge { what: "the batch", cap: BATCH_CAP_BYTES });
         }
@@ -110,14 +124,7 @@ impl Ready {
 
     /// What brings a conversation's row up to it, once its entries are written.
     pub(super) fn without_entries(self) -> Self {
-        Self {
-            moved: false,
-            entries: Vec::new(),
-            rows: Vec::new(),
-            agents: Vec::new(),
-            keys: Vec::new(),
-            ..self
-        }
+        Self { moved: false, entries: Vec::new(), agents: Vec::new(), keys: Vec::new(), ..self }
     }
 
     /// Whether a conversation holds all of this batch already.
@@ -136,7 +143,6 @@ impl Ready {
         conversation: i64,
     ) -> Result<(), Failure> {
         self.write_entries(connection, log)?;
-        self.write_rows(connection, log)?;
         if self.rewinds() {
             // A batch with a rewind names all agents there are.
             forget_agents(connection, conversation)?;
@@ -148,61 +154,40 @@ impl Ready {
     }
 
     fn write_entries(&self, connection: &Connection, log: i64) -> rusqlite::Result<()> {
-        let mut insert = connection.prepare_cached(
-            "INSERT INTO entry (id, agent, envelope, body, salt, hash)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        let mut insert_record = connection.prepare_cached(
+            "INSERT INTO record (entry, envelope, body, salt, hash) VALUES (?1, ?2, ?3, ?4, ?5)",
         )?;
-        for (seq, agent, record) in &self.entries {
-            insert.execute(params![
-                entry_id(log, *seq),
-                agent.0,
+        let mut insert_plain = connection
+            .prepare_cached("INSERT INTO entry (id, record, agent) VALUES (?1, ?2, ?3)")?;
+        for line in &self.entries {
+            let (id, agent, record) = (entry_id(log, line.seq), line.agent.0, &line.record);
+            insert_record.execute(params![
+                id,
                 record.envelope,
                 record.body,
                 record.salt,
-                record.hash.0,
+                record.hash.0
             ])?;
-        }
-        if !self.rewinds.is_empty() {
-            let mut insert =
-                connection.prepare_cached("INSERT INTO rewind (id, to_seq) VALUES (?1, ?2)")?;
-            for (seq, to) in &self.rewinds {
-                insert.execute(params![entry_id(log, *seq), seq_int(*to)])?;
+            let num = connection.last_insert_rowid();
+            match &line.row {
+                Some(row) => outline::insert(connection, id, num, row)?,
+                None => insert_plain.execute(params![id, num, agent]).map(drop)?,
             }
         }
-        Ok(())
-    }
-
-    fn write_rows(&self, connection: &Connection, log: i64) -> rusqlite::Result<()> {
-        if self.rows.is_empty() {
-            return Ok(());
-        }
-        let mut insert = connection.prepare_cached(
-            "INSERT INTO outline
-               (id, agent, kind, live, recent, gist_tokens, screen_tokens, recent_sum, live_sum,
-                previous, turn, gist)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
-        )?;
-        for row in &self.rows {
-            insert.execute(params![
-                entry_id(log, row.seq),
-                row.agent.0,
-                row.kind.number(),
-                row.tokens.live,
-                row.tokens.recent,
-                row.tokens.gist,
-                row.screen_tokens,
-                int(row.recent_sum),
-                int(row.live_sum),
-                row.previous.map(seq_int),
-                seq_int(row.turn),
-                row.gist,
-            ])?;
+        for (seq, to) in &self.rewinds {
+            connection
+                .prepare_cached("INSERT INTO rewind (id, to_seq) VALUES (?1, ?2)")?
+                .execute(params![entry_id(log, *seq), seq_int(*to)])?;
         }
         Ok(())
     }
 
     /// Refuses what names an attachment that is not kept, or a client key that is taken.
-    fn check(&self, connection: &Connection, holder: &inbox::Holder) -> Result<(), Failure> {
+    pub(super) fn check(
+        &self,
+        connection: &Connection,
+        holder: &inbox::Holder,
+    ) -> Result<(), Failure> {
         blobs::require(connection, &self.attachments)?;
         holder.check_keys(connection, &self.keys, &self.taken)?;
         self.check_entries()
@@ -218,7 +203,8 @@ impl Ready {
         if self.dense {
             return Ok(());
         }
-        let why = "a batch has at least one entry, and each follows the one before it";
+        let why =
+            "a batch has entries, each follows the one before it, and outline rows are theirs";
         Err(StoreError::Invalid(why.to_owned()).into())
     }
 
@@ -339,7 +325,11 @@ fn update(
     Ok(())
 }
 
-fn update_head(connection: &Connection, num: i64, ready: &Ready) -> rusqlite::Result<()> {
+pub(super) fn update_head(
+    connection: &Connection,
+    num: i64,
+    ready: &Ready,
+) -> rusqlite::Result<()> {
     let sums = &ready.sums;
     let last = sums.last_message.as_ref();
     connection
@@ -402,122 +392,6 @@ impl Labelled {
                     active_at.micros()
                 ])?;
         }
-        Ok(())
-    }
-}
-
-/// Begins a conversation, on its own or as a fork.
-pub(super) fn create(
-    connection: &Connection,
-    tenant: i64,
-    id: ConversationId,
-    base: Option<(ConversationId, Seq)>,
-    first: &Ready,
-) -> Result<(), Failure> {
-    if let Some(known) = Known::find(connection, tenant, id)? {
-        let open = Open { num: known.num, head: known.head };
-        let same = first.is_stored(connection, open)?;
-        return if same { Ok(()) } else { Err(StoreError::Exists(id).into()) };
-    }
-    let parent = match base {
-        Some((parent, at)) => Some(parent_at(connection, tenant, parent, at)?),
-        None => None,
-    };
-    let (at, hash) = parent.map_or((Seq::ZERO, GENESIS), |(_, at, hash)| (at, hash));
-    if (first.base, first.base_hash) != (at, hash) {
-        return Err(StoreError::Conflict { id, expected: first.base, head: at }.into());
-    }
-    let num = new_log(connection, None, at, None)?;
-    if let Some((parent, at, _)) = parent {
-        share_segments(connection, parent, num, at)?;
-    }
-    add_segment(connection, num, at.next(), num)?;
-    first.check(connection, &inbox::Holder { num, id, is_fork: base.is_some() })?;
-    first.write(connection, num, num)?;
-    mark_unindexed(connection, num)?;
-    let row = NewRow {
-        num,
-        id,
-        created_at: first.first_at,
-        origin: OWN,
-        forked_from: base,
-        moved: first.moved,
-    };
-    row.insert(connection, tenant, first)
-}
-
-/// A fork's parent, the last entry it shares, and that entry's hash.
-fn parent_at(
-    connection: &Connection,
-    tenant: i64,
-    parent: ConversationId,
-    at: Seq,
-) -> Result<(i64, Seq, Digest), Failure> {
-    let open = Open::get(connection, tenant, parent)?;
-    let hash = match at {
-        Seq::ZERO => Some(GENESIS),
-        at => hash_at(connection, open, at)?,
-    };
-    match hash {
-        Some(hash) => Ok((open.num, at, hash)),
-        None => Err(StoreError::NoEntry { id: parent, seq: at, head: open.head }.into()),
-    }
-}
-
-/// The row of a new conversation.
-pub(super) struct NewRow {
-    pub(super) num: i64,
-    pub(super) id: ConversationId,
-    pub(super) created_at: Timestamp,
-    pub(super) origin: i64,
-    pub(super) forked_from: Option<(ConversationId, Seq)>,
-    pub(super) moved: bool,
-}
-
-impl NewRow {
-    /// Writes it, with the sums of the last batch of its history.
-    pub(super) fn insert(
-        &self,
-        connection: &Connection,
-        tenant: i64,
-        last: &Ready,
-    ) -> Result<(), Failure> {
-        let sums = &last.sums;
-        let wake_at = sums.wake_at.map(Timestamp::micros);
-        connection
-            .prepare_cached(
-                "INSERT INTO conversation
-                   (num, id, tenant, head_seq, head_hash, tail_log, created_at, active_at, origin,
-                    moved, wake_at, due_at, archived, state, messages, cost, forked_from,
-                    forked_seq, labels, title)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?1, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,
-                    ?16, ?17, ?18, ?19)",
-            )?
-            .execute(params![
-                self.num,
-                self.id.0.as_bytes(),
-                tenant,
-                seq_int(last.head),
-                last.head_hash.0,
-                self.created_at.micros(),
-                last.at.micros(),
-                self.origin,
-                self.moved,
-                wake_at,
-                if self.moved { None } else { wake_at },
-                sums.archived,
-                state_number(sums.state),
-                int(sums.messages),
-                int(sums.cost.0),
-                self.forked_from.as_ref().map(|(from, _)| from.0.as_bytes()),
-                self.forked_from.map(|(_, seq)| seq_int(seq)),
-                labels_text(&sums.labels)?,
-                sums.title,
-            ])?;
-        update_head(connection, self.num, last)?;
-        let created_at = self.created_at.micros();
-        let place = Labelled { tenant, num: self.num, id: self.id, created_at };
-        place.relabel(connection, &[], &sums.labels, last.at)?;
         Ok(())
     }
 }

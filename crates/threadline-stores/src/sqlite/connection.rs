@@ -73,9 +73,7 @@ impl Place {
         if migrate::form(&connection)? == Form::Empty {
             connection.pragma_update(None, "page_size", 8192).map_err(opening)?;
         }
-        let mode: String = connection
-            .query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))
-            .map_err(|error| self.while_opening(error))?;
+        let mode = write_ahead(&connection).map_err(|error| self.while_opening(error))?;
         if !mode.eq_ignore_ascii_case("wal") {
             return Err(StoreError::Invalid(format!(
                 "the store needs a write-ahead log, but SQLite says {mode:?}: \
@@ -148,6 +146,15 @@ impl Place {
             other => other,
         }
     }
+}
+
+/// Asks for a write-ahead log, and tells what there is now.
+///
+/// The answer comes before the commit: only who reads to the end hears of one that fails.
+fn write_ahead(connection: &Connection) -> rusqlite::Result<String> {
+    let mut statement = connection.prepare("PRAGMA journal_mode = WAL")?;
+    let modes = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
+    Ok(modes.into_iter().next().unwrap_or_default())
 }
 
 fn opening(error: rusqlite::Error) -> StoreError {

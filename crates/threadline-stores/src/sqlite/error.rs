@@ -33,8 +33,10 @@ pub(super) fn store_error(doing: &'static str, error: rusqlite::Error) -> StoreE
     if is_no_room(&error) {
         return StoreError::Full;
     }
+    if is_locked(&error) {
+        return StoreError::Busy;
+    }
     match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy,
         Some(ErrorCode::ReadOnly) => StoreError::ReadOnly(error.to_string()),
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
             StoreError::Damaged(error.to_string())
@@ -50,6 +52,19 @@ fn is_no_room(error: &rusqlite::Error) -> bool {
         || error
             .sqlite_error()
             .is_some_and(|error| error.extended_code == ffi::SQLITE_IOERR_SHMSIZE)
+}
+
+/// Whether another connection stood in the way: for the whole wait, or again and again while this
+/// one tried to begin to read.
+pub(super) fn is_locked(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(
+            ErrorCode::DatabaseBusy
+                | ErrorCode::DatabaseLocked
+                | ErrorCode::FileLockingProtocolFailed
+        )
+    )
 }
 
 /// A failure inside a transaction: of this call only, or of SQLite.

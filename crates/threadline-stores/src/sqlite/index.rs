@@ -72,7 +72,8 @@ impl Slice {
     /// Indexes entries of a log after a place, to its end or to that of the slice.
     fn index(&mut self, connection: &Connection, log: i64, after: Seq) -> Result<(), Failure> {
         let mut select = connection.prepare_cached(
-            "SELECT id, envelope, body FROM entry WHERE id > ?1 AND id <= ?2 ORDER BY id",
+            "SELECT entry.id, envelope, body FROM entry CROSS JOIN record ON record.num = entry.record
+             WHERE entry.id > ?1 AND entry.id <= ?2 ORDER BY entry.id",
         )?;
         let mut rows = select.query([entry_id(log, after), entry_id(log, Seq(u64::MAX))])?;
         let mut insert =

@@ -14,8 +14,9 @@ use threadline_core::inbox::Item;
 use threadline_core::store::{Intake, Origin, StageId, StoreError};
 
 use super::SqliteStore;
-use super::append::{NewRow, Ready, advance, branch_off, mark_unindexed, reopen};
+use super::append::{Ready, advance, branch_off, mark_unindexed, reopen};
 use super::conversation::{Known, forget_agents, origin_number};
+use super::create::NewRow;
 use super::error::Failure;
 use super::inbox;
 use super::number::{count, int};

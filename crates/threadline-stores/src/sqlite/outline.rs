@@ -1,19 +1,20 @@
 //! Reading the outline: along a thread's path, or over the whole ledger.
 
-use rusqlite::{Connection, Row};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Row, params};
 use threadline_core::history::sections::Levels;
 use threadline_core::id::{AgentId, ConversationId, Seq};
 use threadline_core::outline::{OutlineRow, RowKind};
 
 use super::conversation::Open;
 use super::error::{Failure, damaged};
-use super::number::{count, entry_id, log_and_seq, rows as row_limit};
+use super::number::{count, entry_id, int, log_and_seq, rows as row_limit};
 use super::segments::Segment;
 
 const COLUMNS: &str = "id, agent, kind, live, recent, gist_tokens, screen_tokens, recent_sum, \
-     live_sum, previous, turn, gist";
-/// How far back a row may be to be stepped to: it pays to seek what is further.
-const NEAR: u64 = 32;
+     live_sum_more, previous_back, turn_back, gist";
+/// How far back an entry may be to be stepped to: it pays to seek what is further.
+const NEAR: u64 = 16;
 
 /// The row at `from` and those before it on its thread's path, newest first.
 pub(super) fn path(
@@ -66,7 +67,7 @@ impl Walk {
         from: Seq,
     ) -> Result<(), Failure> {
         let sql =
-            format!("SELECT {COLUMNS} FROM outline WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC");
+            format!("SELECT {COLUMNS} FROM entry WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC");
         let mut statement = connection.prepare_cached(&sql)?;
         let mut rows = statement.query([segment.ids().0, entry_id(segment.log, from)])?;
         while let Some(row) = rows.next()? {
@@ -75,7 +76,7 @@ impl Walk {
             if seq > next {
                 continue;
             }
-            if seq < next {
+            if seq < next || row.get_ref(2)? == ValueRef::Null {
                 return Ok(());
             }
             let row = outline_row(row)?;
@@ -119,7 +120,8 @@ pub(super) fn ledger(
             break;
         }
         let sql = format!(
-            "SELECT {COLUMNS} FROM outline WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT ?3"
+            "SELECT {COLUMNS} FROM entry WHERE id BETWEEN ?1 AND ?2 AND kind IS NOT NULL
+             ORDER BY id LIMIT ?3"
         );
         let mut statement = connection.prepare_cached(&sql)?;
         let first = entry_id(segment.log, place);
@@ -132,9 +134,53 @@ pub(super) fn ledger(
     Ok(found)
 }
 
+/// Writes an entry that models see. Places and sums are kept by how far they are from others:
+/// small numbers take little room.
+pub(super) fn insert(
+    connection: &Connection,
+    id: i64,
+    record: i64,
+    row: &OutlineRow,
+) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached(
+            "INSERT INTO entry
+               (id, record, agent, kind, live, recent, gist_tokens, screen_tokens, recent_sum,
+                live_sum_more, previous_back, turn_back, gist)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+        )?
+        .execute(params![
+            id,
+            record,
+            row.agent.0,
+            row.kind.number(),
+            row.tokens.live,
+            row.tokens.recent,
+            row.tokens.gist,
+            row.screen_tokens,
+            int(row.recent_sum),
+            int(row.live_sum).wrapping_sub(int(row.recent_sum)),
+            row.previous.map(|previous| back(row.seq, previous)),
+            back(row.seq, row.turn),
+            row.gist,
+        ])
+        .map(drop)
+}
+
+/// How far one place is before another.
+fn back(from: Seq, to: Seq) -> i64 {
+    int(from.0).wrapping_sub(int(to.0))
+}
+
+/// The place so far before another.
+fn seq_back(from: Seq, back: i64) -> Seq {
+    Seq(count(int(from.0).wrapping_sub(back)))
+}
+
 fn outline_row(row: &Row<'_>) -> Result<OutlineRow, Failure> {
     let (_, seq) = log_and_seq(row.get(0)?);
     let kind: u8 = row.get(2)?;
+    let recent_sum = count(row.get(7)?);
     Ok(OutlineRow {
         seq,
         agent: AgentId(row.get(1)?),
@@ -142,10 +188,10 @@ fn outline_row(row: &Row<'_>) -> Result<OutlineRow, Failure> {
             .ok_or_else(|| damaged(format!("there is no kind of outline row {kind}")))?,
         tokens: Levels { live: row.get(3)?, recent: row.get(4)?, gist: row.get(5)? },
         screen_tokens: row.get(6)?,
-        recent_sum: count(row.get(7)?),
-        live_sum: count(row.get(8)?),
-        previous: row.get::<_, Option<i64>>(9)?.map(|seq| Seq(count(seq))),
-        turn: Seq(count(row.get(10)?)),
+        recent_sum,
+        live_sum: recent_sum.wrapping_add_signed(row.get(8)?),
+        previous: row.get::<_, Option<i64>>(9)?.map(|back| seq_back(seq, back)),
+        turn: seq_back(seq, row.get(10)?),
         gist: row.get(11)?,
     })
 }

@@ -11,18 +11,26 @@ use super::error::{Failure, damaged};
 use super::number::{count, entry_id, log_and_seq, rows, seq_int};
 use super::segments::Segment;
 
-const ALL_FORWARD: &str = "SELECT envelope, body, salt, hash FROM entry
+const ALL_FORWARD: &str = "SELECT envelope, body, salt, hash
+     FROM entry CROSS JOIN record ON record.num = entry.record
      WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT ?3";
-const ALL_BACKWARD: &str = "SELECT envelope, body, salt, hash FROM entry
+const ALL_BACKWARD: &str = "SELECT envelope, body, salt, hash
+     FROM entry CROSS JOIN record ON record.num = entry.record
      WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC LIMIT ?3";
-const FIRST_FORWARD: &str = "SELECT envelope, body, salt, hash FROM entry
+const FIRST_FORWARD: &str = "SELECT envelope, body, salt, hash
+     FROM entry CROSS JOIN record ON record.num = entry.record
      WHERE id BETWEEN ?1 AND ?2 AND agent = ?4 ORDER BY id LIMIT ?3";
-const FIRST_BACKWARD: &str = "SELECT envelope, body, salt, hash FROM entry
+const FIRST_BACKWARD: &str = "SELECT envelope, body, salt, hash
+     FROM entry CROSS JOIN record ON record.num = entry.record
      WHERE id BETWEEN ?1 AND ?2 AND agent = ?4 ORDER BY id DESC LIMIT ?3";
-const OTHER_FORWARD: &str = "SELECT envelope, body, salt, hash FROM entry INDEXED BY entry_agent
+const OTHER_FORWARD: &str = "SELECT envelope, body, salt, hash
+     FROM entry INDEXED BY entry_agent CROSS JOIN record ON record.num = entry.record
      WHERE id BETWEEN ?1 AND ?2 AND agent = ?4 AND agent <> 1 ORDER BY id LIMIT ?3";
-const OTHER_BACKWARD: &str = "SELECT envelope, body, salt, hash FROM entry INDEXED BY entry_agent
+const OTHER_BACKWARD: &str = "SELECT envelope, body, salt, hash
+     FROM entry INDEXED BY entry_agent CROSS JOIN record ON record.num = entry.record
      WHERE id BETWEEN ?1 AND ?2 AND agent = ?4 AND agent <> 1 ORDER BY id DESC LIMIT ?3";
+const ONE: &str = "SELECT envelope, body, salt, hash
+     FROM entry CROSS JOIN record ON record.num = entry.record WHERE id = ?1";
 
 /// A page of records.
 pub(super) fn read(
@@ -130,8 +138,7 @@ pub(super) fn records(
     seqs: &[Seq],
 ) -> Result<Vec<Record>, Failure> {
     let open = Open::get(connection, tenant, id)?;
-    let mut statement =
-        connection.prepare_cached("SELECT envelope, body, salt, hash FROM entry WHERE id = ?1")?;
+    let mut statement = connection.prepare_cached(ONE)?;
     let mut records = Vec::with_capacity(seqs.len());
     let mut last: Option<Segment> = None;
     for &seq in seqs {
@@ -198,12 +205,14 @@ mod tests {
     #[test]
     fn no_page_is_sorted() {
         const { assert!(AgentId::FIRST.0 == 1, "the schema names the first agent by its number") };
+        let record = "SEARCH record USING INTEGER PRIMARY KEY (rowid=?)\n";
         for sql in [ALL_FORWARD, ALL_BACKWARD, FIRST_FORWARD, FIRST_BACKWARD] {
-            assert_eq!(plan(sql), "SEARCH entry USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)\n");
+            let found = "SEARCH entry USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)\n";
+            assert_eq!(plan(sql), format!("{found}{record}"));
         }
         for sql in [OTHER_FORWARD, OTHER_BACKWARD] {
             let found = "SEARCH entry USING INDEX entry_agent (agent=? AND rowid>? AND rowid<?)\n";
-            assert_eq!(plan(sql), found);
+            assert_eq!(plan(sql), format!("{found}{record}"));
         }
     }
 }

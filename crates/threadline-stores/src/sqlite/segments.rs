@@ -71,7 +71,9 @@ pub(super) fn hash_at(
 ) -> rusqlite::Result<Option<Digest>> {
     let Some(id) = locate(connection, open, seq)? else { return Ok(None) };
     connection
-        .prepare_cached("SELECT hash FROM entry WHERE id = ?1")?
+        .prepare_cached(
+            "SELECT hash FROM entry CROSS JOIN record ON record.num = entry.record WHERE id = ?1",
+        )?
         .query_row([id], |row| row.get(0).map(Digest))
         .optional()
 }

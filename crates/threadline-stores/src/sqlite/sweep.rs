@@ -55,18 +55,23 @@ pub(super) fn leave_log(connection: &Connection, log: i64) -> rusqlite::Result<(
 pub(super) fn remove_log_slice(connection: &Connection, log: i64) -> rusqlite::Result<bool> {
     let range = [entry_id(log, Seq::ZERO), entry_id(log, Seq(u64::MAX)), SLICE_ENTRIES];
     for sql in [
-        "DELETE FROM outline WHERE id IN
-           (SELECT id FROM outline WHERE id BETWEEN ?1 AND ?2 LIMIT ?3)",
         "DELETE FROM rewind WHERE id IN
            (SELECT id FROM rewind WHERE id BETWEEN ?1 AND ?2 LIMIT ?3)",
         "DELETE FROM snapshot WHERE id IN
            (SELECT id FROM snapshot WHERE id BETWEEN ?1 AND ?2 LIMIT ?3)",
-        "DELETE FROM entry WHERE id IN
-           (SELECT id FROM entry WHERE id BETWEEN ?1 AND ?2 LIMIT ?3)",
     ] {
         if connection.prepare_cached(sql)?.execute(range)? > 0 {
             return Ok(true);
         }
+    }
+    // The entries lead to their records, so they go last.
+    let records = "DELETE FROM record WHERE num IN
+        (SELECT record FROM entry WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT ?3)";
+    let entries = "DELETE FROM entry WHERE id IN
+        (SELECT id FROM entry WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT ?3)";
+    connection.prepare_cached(records)?.execute(range)?;
+    if connection.prepare_cached(entries)?.execute(range)? > 0 {
+        return Ok(true);
     }
     forget_extras(connection, log)?;
     connection

@@ -200,7 +200,12 @@ async fn entries_are_never_changed_or_removed() {
     let store = world.open();
     world.begin(&store).await;
     let connection = Connection::open(world.path()).unwrap();
-    for sql in ["DELETE FROM entry", "UPDATE entry SET body = x'00'"] {
+    for sql in [
+        "DELETE FROM entry",
+        "UPDATE entry SET record = 7",
+        "DELETE FROM record",
+        "UPDATE record SET body = x'00'",
+    ] {
         let refused = connection.execute_batch(sql).unwrap_err().to_string();
         assert!(refused.contains("entries are never"), "{refused}");
     }
@@ -329,7 +334,10 @@ async fn nothing_remains_of_an_intake_whose_process_died() {
     assert!(matches!(dying.conversation(lost).await, Err(StoreError::NotFound(_))));
     drop(dying);
     drop(world.open());
-    assert_eq!(world.count("SELECT count(*) FROM entry"), 2, "what is still in use stays");
+    for table in ["entry", "record"] {
+        let rows = world.count(&format!("SELECT count(*) FROM {table}"));
+        assert_eq!(rows, 2, "what is still in use stays");
+    }
     assert_eq!(world.count("SELECT count(*) FROM snapshot"), 0);
     assert_eq!(world.count("SELECT count(*) FROM chunk"), 0);
     living.adopt(stage, Origin::Own, &[]).await.unwrap();

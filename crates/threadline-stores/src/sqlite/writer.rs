@@ -13,7 +13,7 @@ use rusqlite::Connection;
 use threadline_core::store::StoreError;
 use tokio::sync::oneshot;
 
-use super::error::{Failure, Gravity, gravity};
+use super::error::{Failure, Gravity, gravity, is_locked};
 
 const GROUP_CAP_JOBS: usize = 256;
 const GROUP_CAP_BYTES: usize = 1024 * 1024;
@@ -177,8 +177,7 @@ impl Trouble {
     fn of(error: &rusqlite::Error) -> Self {
         match (gravity(error), error.sqlite_error_code()) {
             (Gravity::Store, _) => Self::Poisoned(error.to_string()),
-            (Gravity::Call, Some(rusqlite::ErrorCode::DatabaseBusy)) => Self::Busy,
-            (Gravity::Call, Some(rusqlite::ErrorCode::DatabaseLocked)) => Self::Busy,
+            (Gravity::Call, _) if is_locked(error) => Self::Busy,
             (
                 Gravity::Call,
                 Some(rusqlite::ErrorCode::DiskFull | rusqlite::ErrorCode::SystemIoFailure),

@@ -14,8 +14,8 @@ use self::twins::Twins;
 use crate::rigs;
 
 /// How many runs, and of how many steps at most.
-const RUNS: u32 = 32;
-const STEPS: usize = 60;
+const RUNS: u32 = 48;
+const STEPS: usize = 80;
 
 fn check(seed: u64, tested: MakeRig) {
     let config = Config {
@@ -41,7 +41,7 @@ fn check(seed: u64, tested: MakeRig) {
 }
 
 #[test]
-fn the_model_agrees_with_itself() {
+fn the_model_agrees_with_what_was_told() {
     check(1, rigs::memory);
 }
 

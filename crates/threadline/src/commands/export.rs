@@ -150,11 +150,9 @@ fn tell(
         return Ok(());
     }
     let what = counted(entries, "entry", "entries");
-    let how = if moved {
-        "moved: it is closed here and goes on where the file is imported"
-    } else {
-        "copied"
-    };
-    remark(&format!("wrote {what} to {} ({how})", path.display()));
+    remark(&format!("wrote {what} to {}", path.display()));
+    if moved {
+        remark("the conversation is closed here and goes on where the file is imported");
+    }
     Ok(())
 }

@@ -32,9 +32,9 @@ pub(crate) async fn run(parts: &Parts, arguments: &Import, view: &mut View) -> a
             return anyhow::anyhow!("{name} is not an export: it does not begin as one");
         }
         let salvage = !arguments.salvage && can_be_salvaged(&error);
-        let hint = if salvage { ", but --salvage keeps what is sound" } else { "" };
-        anyhow::Error::new(error)
-            .context(format!("could not import {name}; nothing of it was kept{hint}"))
+        let hint = if salvage { "; --salvage keeps what is sound" } else { "" };
+        let why = chain(&anyhow::Error::new(error));
+        anyhow::anyhow!("could not import {name}, nothing of it was kept: {why}{hint}")
     })?;
     tell(imported, view)
 }
@@ -110,7 +110,7 @@ fn tell(imported: Imported, view: &mut View) -> anyhow::Result<()> {
     };
     view.line(&Line::new().name(imported.id.to_string()).plain("  ").plain(what))?;
     if imported.moved {
-        view.line(&Line::new().plain("it was moved here and goes on exactly"))?;
+        view.line(&Line::new().plain("it was moved here and goes on here"))?;
     }
     if let Some(why) = salvaged {
         view.line(&Line::new().bad("salvaged: ").plain(format!("the file is broken at {why}")))?;

@@ -34,7 +34,10 @@ pub(crate) async fn run(parts: &Parts, arguments: &Show, view: &mut View) -> any
     let path = Path::new(conversation.head, &rewinds);
     let from = wanted.first(parts, &conversation, &path).await?;
     let printer = if view.json {
-        let header = json::Header { conversation: (&conversation).into(), agents: &agents };
+        let header = json::Header {
+            conversation: (&conversation).into(),
+            agents: agents.iter().map(Into::into).collect(),
+        };
         Printer::Json(view.list("entries", &header)?)
     } else {
         print_header(parts, &conversation, &agents, view)?;

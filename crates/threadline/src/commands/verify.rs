@@ -41,9 +41,12 @@ pub(crate) async fn run(
         print_json(&reports, view)?;
     } else if arguments.all {
         let all = counted(u64::try_from(reports.len())?, "conversation", "conversations");
-        let verdict =
-            if unsound == 0 { "all sound".to_owned() } else { format!("{unsound} with findings") };
-        view.line(&Line::new().plain(format!("{all}: {verdict}")))?;
+        let verdict = match (reports.len(), unsound) {
+            (0, _) => "there is nothing to verify".to_owned(),
+            (_, 0) => format!("{all}: all sound"),
+            (_, unsound) => format!("{all}: {unsound} not sound"),
+        };
+        view.line(&Line::new().plain(verdict))?;
     }
     Ok(if unsound == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

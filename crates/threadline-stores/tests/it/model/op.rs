@@ -60,6 +60,8 @@ pub(crate) enum What {
 pub(crate) enum Fate {
     Adopt,
     AdoptTwice,
+    /// Another intake of the same is adopted first.
+    Overtaken,
     Discard,
     Die,
 }
@@ -85,12 +87,12 @@ fn op() -> impl Strategy<Value = Op> {
     let enqueue = (some.clone(), 0..4_u8, 0..2_u8, prop::option::of(0..100_000_u64));
     let take_in = (some.clone(), some.clone(), origin(), prop::option::of(0..4_u8), fate());
     prop_oneof![
-        2 => Just(Op::Create),
+        1 => Just(Op::Create),
         14 => append,
         3 => (some.clone(), some.clone()).prop_map(|(batch, lease)| Op::Again { batch, lease }),
         3 => (some.clone(), some.clone(), some.clone())
             .prop_map(|(conversation, lease, to)| Op::Rewind { conversation, lease, to }),
-        3 => (some.clone(), some.clone())
+        2 => (some.clone(), some.clone())
             .prop_map(|(conversation, at)| Op::Fork { conversation, at }),
         3 => (0..2_usize, some.clone(), 1..60_000_u64)
             .prop_map(|(owner, conversation, ttl_ms)| Op::Acquire { owner, conversation, ttl_ms }),
@@ -106,14 +108,14 @@ fn op() -> impl Strategy<Value = Op> {
         }),
         2 => (some.clone(), any::<bool>())
             .prop_map(|(conversation, for_good)| Op::Snapshot { conversation, for_good }),
-        2 => take_in.prop_map(|(conversation, cut, origin, waiting, fate)| Op::TakeIn {
+        3 => take_in.prop_map(|(conversation, cut, origin, waiting, fate)| Op::TakeIn {
             conversation,
             cut,
             origin,
             waiting,
             fate
         }),
-        2 => (some.clone(), origin(), prop::option::of(0..4_u8), fate()).prop_map(
+        4 => (some.clone(), origin(), prop::option::of(0..4_u8), fate()).prop_map(
             |(conversation, origin, waiting, fate)| Op::FastForward {
                 conversation,
                 origin,
@@ -152,6 +154,7 @@ fn fate() -> impl Strategy<Value = Fate> {
     prop_oneof![
         4 => Just(Fate::Adopt),
         1 => Just(Fate::AdoptTwice),
+        1 => Just(Fate::Overtaken),
         1 => Just(Fate::Discard),
         1 => Just(Fate::Die),
     ]

@@ -7,7 +7,7 @@ use threadline_core::history::batch::{Batch, Taken};
 use threadline_core::history::{Proposal, Proposed, Stamp};
 use threadline_core::id::{ConversationId, Seq};
 use threadline_core::inbox::{Item, ItemNumber};
-use threadline_core::store::{Lease, Origin, Query, Storage, StoreError};
+use threadline_core::store::{Lease, Origin, Query, StageId, Storage, StoreError};
 use threadline_testing::clock::ManualClock;
 use threadline_testing::ids::SeededIds;
 use threadline_testing::store_suite::facts::{ADA, Words, instructed, item, joins};
@@ -23,6 +23,14 @@ const OWNERS: [&str; 2] = ["one", "two"];
 /// The same of the model and of the store under test.
 pub(crate) type Pair<T> = (T, T);
 
+/// A lease that was given.
+struct Given {
+    leases: Pair<Lease>,
+    owner: usize,
+    /// Whether the process that it was given to may still be there.
+    lives: bool,
+}
+
 /// Two stores that are told the same.
 pub(crate) struct Twins {
     rigs: Pair<Box<dyn Rig>>,
@@ -32,7 +40,7 @@ pub(crate) struct Twins {
     /// Processes that hang: they are still there, and never heard of again.
     hung: Vec<Pair<Arc<dyn Storage>>>,
     pub(super) told: Vec<Told>,
-    leases: Vec<Pair<Lease>>,
+    given: Vec<Given>,
     batches: Vec<(usize, Pair<Batch>)>,
 }
 
@@ -47,8 +55,8 @@ impl Twins {
             owners.push((rigs.0.open(owner).await, rigs.1.open(owner).await));
         }
         let ids = SeededIds::new(1);
-        let (hung, told, leases, batches) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { rigs, clock, ids, owners, hung, told, leases, batches }
+        let (hung, told, given, batches) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { rigs, clock, ids, owners, hung, told, given, batches }
     }
 
     /// Takes a step, and compares the answers.
@@ -124,9 +132,10 @@ impl Twins {
     async fn append(&mut self, at: usize, lease: usize, what: &What, outdated: bool, take: bool) {
         let at = at % self.told.len();
         let told = &self.told[at];
-        let history = match outdated {
-            true => told.history_at(Some(told.head().before())).clone(),
-            false => told.history(),
+        let history = if outdated {
+            told.history_at(Some(told.head().before())).clone()
+        } else {
+            told.history()
         };
         let facts = facts(what, &history, self.clock.now());
         let proposals = facts.into_iter().map(|(agent, fact)| Proposal::new(agent, fact, &Words));
@@ -202,14 +211,15 @@ impl Twins {
         let answers = (left.acquire(id, ttl_ms).await, right.acquire(id, ttl_ms).await);
         let leases = agree("acquire", answers)?;
         assert_eq!(essence(&leases.0), essence(&leases.1));
-        self.leases.push(leases.clone());
+        self.given.push(Given { leases: leases.clone(), owner, lives: true });
         Some(leases)
     }
 
     /// One of the leases that were ever given for a conversation, or a new one.
     async fn lease_of(&mut self, at: usize, choice: usize) -> Option<Pair<Lease>> {
         let id = self.told[at].id;
-        let given = self.leases.iter().filter(|(lease, _)| lease.conversation == id);
+        let given = self.given.iter().map(|given| &given.leases);
+        let given = given.filter(|(lease, _)| lease.conversation == id);
         let mut given: Vec<Pair<Lease>> = given.cloned().collect();
         // Mostly the newest: it is the one that counts.
         let last = given.len().saturating_sub(1);
@@ -221,7 +231,9 @@ impl Twins {
     }
 
     async fn renew(&mut self, lease: usize, ttl_ms: u64) {
-        let Some(lease) = pick(&self.leases, lease).cloned() else { return };
+        // Nobody keeps the lease of a process that died.
+        let living: Vec<&Given> = self.given.iter().filter(|given| given.lives).collect();
+        let Some(Given { leases: lease, .. }) = pick(&living, lease) else { return };
         let (left, right) = &self.owners[0];
         let answers = (left.renew(&lease.0, ttl_ms).await, right.renew(&lease.1, ttl_ms).await);
         if let Some(leases) = agree("renew", answers) {
@@ -230,7 +242,7 @@ impl Twins {
     }
 
     async fn release(&mut self, lease: usize) {
-        let Some(lease) = pick(&self.leases, lease).cloned() else { return };
+        let Some(Given { leases: lease, .. }) = pick(&self.given, lease) else { return };
         let (left, right) = &self.owners[1];
         agree("release", (left.release(&lease.0).await, right.release(&lease.1).await));
     }
@@ -241,7 +253,8 @@ impl Twins {
         let Some((left, right)) = agree("claim", answers) else { return };
         let essences = |leases: &[Lease]| leases.iter().map(essence).collect::<Vec<_>>();
         assert_eq!(essences(&left), essences(&right));
-        self.leases.extend(left.into_iter().zip(right));
+        let given = |leases| Given { leases, owner, lives: true };
+        self.given.extend(left.into_iter().zip(right).map(given));
     }
 
     async fn enqueue(&mut self, at: usize, item: &Item) {
@@ -305,37 +318,50 @@ impl Twins {
         waiting: Option<u8>,
         fate: Fate,
     ) -> bool {
+        let Some(stages) = self.stage(id, base, batches).await else { return false };
+        let waiting: Vec<Item> =
+            waiting.map(|key| item(&key_of(key), &text(0))).into_iter().collect();
+        let mut adopted = false;
+        match fate {
+            Fate::Adopt => {}
+            Fate::AdoptTwice => adopted = self.adopt(stages, origin, &waiting).await,
+            Fate::Overtaken => {
+                let Some(others) = self.stage(id, base, batches).await else { return false };
+                adopted = self.adopt(others, origin, &waiting).await;
+            }
+            Fate::Discard => {
+                let (left, right) = &self.owners[0];
+                agree("discard", (left.discard(stages.0).await, right.discard(stages.1).await));
+            }
+            Fate::Die => self.restart(0, false).await,
+        }
+        self.adopt(stages, origin, &waiting).await || adopted
+    }
+
+    async fn stage(
+        &self,
+        id: ConversationId,
+        base: Seq,
+        batches: &[Batch],
+    ) -> Option<Pair<StageId>> {
         let (left, right) = &self.owners[0];
         let begun = (left.begin_intake(id, base).await, right.begin_intake(id, base).await);
-        let Some(stages) = agree("begin an intake", begun) else { return false };
+        let stages = agree("begin an intake", begun)?;
         for batch in batches {
             let staged =
                 (left.stage(stages.0, batch, None).await, right.stage(stages.1, batch, None).await);
             agree("stage", staged);
         }
-        let waiting: Vec<Item> =
-            waiting.map(|key| item(&key_of(key), "0 天气")).into_iter().collect();
-        let mut adopted = false;
-        match fate {
-            Fate::Discard => {
-                agree("discard", (left.discard(stages.0).await, right.discard(stages.1).await));
-            }
-            Fate::Die => self.restart(0, false).await,
-            Fate::Adopt => {}
-            Fate::AdoptTwice => {
-                let answers = (
-                    left.adopt(stages.0, origin, &waiting).await,
-                    right.adopt(stages.1, origin, &waiting).await,
-                );
-                adopted = agree("adopt", answers).is_some();
-            }
-        }
+        Some(stages)
+    }
+
+    async fn adopt(&self, stages: Pair<StageId>, origin: Origin, waiting: &[Item]) -> bool {
         let (left, right) = &self.owners[0];
         let answers = (
-            left.adopt(stages.0, origin, &waiting).await,
-            right.adopt(stages.1, origin, &waiting).await,
+            left.adopt(stages.0, origin, waiting).await,
+            right.adopt(stages.1, origin, waiting).await,
         );
-        agree("adopt", answers).is_some() || adopted
+        agree("adopt", answers).is_some()
     }
 
     /// A process dies or hangs; its leases end, and another takes its place.
@@ -346,6 +372,9 @@ impl Twins {
             self.hung.push(old);
         } else {
             drop(old);
+            for given in self.given.iter_mut().filter(|given| given.owner == owner) {
+                given.lives = false;
+            }
         }
         let new = (self.rigs.0.open(name).await, self.rigs.1.open(name).await);
         self.owners.insert(owner, new);

@@ -128,7 +128,11 @@ fn detail(fact: &Fact, agents: &[AgentSums]) -> String {
     match fact {
         Fact::AgentJoined(joined) => {
             let primary = if joined.primary { ", primary" } else { "" };
-            format!("{}{primary}: {}", joined.name, one_line(&joined.description, LINE_CAP))
+            let what = match &*joined.description {
+                "" => String::new(),
+                description => format!(": {}", one_line(description, LINE_CAP)),
+            };
+            format!("{}{primary}{what}", joined.name)
         }
         Fact::AgentLeft(left) => one_line(&left.reason, LINE_CAP),
         Fact::InstructionSet(_) => String::new(),

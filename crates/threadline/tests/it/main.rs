@@ -1,0 +1,19 @@
+//! The program as people and other programs use it: the built binary in a home of its own.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test stops where something is wrong, in its helpers too"
+)]
+
+mod carrying;
+mod changing;
+mod checking;
+mod documented;
+mod home;
+mod hostile;
+mod moving;
+mod pipes;
+mod reading;
+mod settings;
+mod stories;
