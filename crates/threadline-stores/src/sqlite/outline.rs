@@ -14,7 +14,7 @@ use super::segments::Segment;
 const COLUMNS: &str = "id, agent, kind, live, recent, gist_tokens, screen_tokens, recent_sum, \
      live_sum_more, previous_back, turn_back, gist";
 /// How far back an entry may be to be stepped to: it pays to seek what is further.
-const NEAR: u64 = 16;
+const NEAR: u64 = 32;
 
 /// The row at `from` and those before it on its thread's path, newest first.
 pub(super) fn path(
@@ -85,7 +85,7 @@ impl Walk {
             }
             self.next = row.previous;
             self.found.push(row);
-            let near = self.next.is_some_and(|previous| seq.0 - previous.0 <= NEAR);
+            let near = self.next.is_some_and(|previous| seq.0.saturating_sub(previous.0) <= NEAR);
             if !near || self.found.len() >= self.most {
                 return Ok(());
             }
