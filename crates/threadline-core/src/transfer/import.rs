@@ -184,9 +184,12 @@ async fn begin<'a>(
     };
     let Some(Line::Header(id)) = header else { return Err(Wrong::NoHeader) };
     let id = options.as_new.unwrap_or(id);
-    let (here, history) = match storage.conversation(id).await {
-        Ok(here) => (here.head, history_at(storage, id, here.head, counter).await?),
-        Err(StoreError::NotFound(_)) => (Seq::ZERO, History::new()),
+    let (here, closed, history) = match storage.conversation(id).await {
+        Ok(here) => {
+            let history = history_at(storage, id, here.head, counter).await?;
+            (here.head, here.moved_away, history)
+        }
+        Err(StoreError::NotFound(_)) => (Seq::ZERO, false, History::new()),
         Err(error) => return Err(error.into()),
     };
     let stage = storage.begin_intake(id, here).await?;
@@ -194,6 +197,7 @@ async fn begin<'a>(
         storage,
         id,
         here,
+        closed,
         stage,
         counter,
         previous: crate::history::record::GENESIS,
@@ -247,6 +251,8 @@ struct Importer<'a> {
     id: ConversationId,
     /// The last entry that is here already.
     here: Seq,
+    /// Whether it was moved away from here.
+    closed: bool,
     stage: StageId,
     counter: &'a dyn TokenCounter,
     previous: Digest,
@@ -452,9 +458,20 @@ impl Importer<'_> {
             new: self.last.0.saturating_sub(self.here.0),
             attachments: u64::try_from(self.attachments.len()).unwrap_or(u64::MAX),
             waiting: u64::try_from(self.waiting.len()).unwrap_or(u64::MAX),
-            moved: self.moved && !self.as_new && broken.is_none(),
+            moved: self.goes_on(broken.is_some()) && self.brings_something(true),
             salvaged: broken,
         })
+    }
+
+    /// Whether the conversation goes on exactly here, rather than as a copy.
+    fn goes_on(&self, broken: bool) -> bool {
+        self.moved && !self.as_new && !broken
+    }
+
+    /// Whether there is something to adopt: entries that are new here, or a move that is taken
+    /// back where it began, which opens the conversation again.
+    fn brings_something(&self, exact: bool) -> bool {
+        self.last > self.here || (self.last == self.here && self.closed && exact)
     }
 
     async fn adopt(&mut self, broken: bool) -> Result<(), Wrong> {
@@ -462,12 +479,11 @@ impl Importer<'_> {
             return Err(Wrong::Empty);
         }
         self.stage().await?;
-        if self.last <= self.here {
-            // All of it is here already.
+        let exact = self.goes_on(broken);
+        if !self.brings_something(exact) {
             self.storage.discard(self.stage).await?;
             return Ok(());
         }
-        let exact = self.moved && !self.as_new && !broken;
         let origin = if exact { Origin::Own } else { Origin::Copy };
         let waiting: &[Item] = if exact { &self.waiting } else { &[] };
         self.storage.adopt(self.stage, origin, waiting).await?;

@@ -83,6 +83,9 @@ impl Walk {
             if row.agent != self.agent {
                 return Ok(());
             }
+            if row.previous.is_some_and(|previous| previous >= seq) {
+                return Err(damaged(format!("the outline row {seq} does not lead back")));
+            }
             self.next = row.previous;
             self.found.push(row);
             let near = self.next.is_some_and(|previous| seq.0.saturating_sub(previous.0) <= NEAR);
