@@ -56,7 +56,7 @@ async fn interleaved(setting: &Setting, report: &mut Report) -> Outcome<()> {
     }
     drop(store);
     let stored: i64 = Connection::open(&path)?.query_row(
-        "SELECT sum(length(envelope) + length(body) + length(salt) + length(hash)) FROM entry",
+        "SELECT sum(length(envelope) + length(body) + length(salt) + length(hash)) FROM record",
         [],
         |row| row.get(0),
     )?;
