@@ -136,11 +136,13 @@ impl SqliteStore {
         let run_file = run_folder.as_ref().map(|folder| folder.hold(&run_name)).transpose()?;
         drop(opening);
         let tenant = tenant_number(&connection, tenant)
-            .map_err(|error| store_error("open the store", error))?;
+            .map_err(|error| place.explain(store_error("open the store", error)))?;
         let idle = idle_work(run_name.clone(), run_folder.clone());
         for _ in 0..SWEEPS_AT_OPEN {
-            let more = sweep_once(&connection, &run_name, run_folder.as_ref())
-                .map_err(|error| store_error("remove what was left behind", error))?;
+            let more =
+                sweep_once(&connection, &run_name, run_folder.as_ref()).map_err(|error| {
+                    place.explain(store_error("remove what was left behind", error))
+                })?;
             if !more {
                 break;
             }

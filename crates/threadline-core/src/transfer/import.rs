@@ -139,6 +139,30 @@ pub enum Wrong {
     Open(#[from] OpenError),
 }
 
+impl Wrong {
+    /// Whether it is the export that is broken, so that what comes before is sound.
+    fn is_in_export(&self) -> bool {
+        match self {
+            Self::Read(_)
+            | Self::NotALine(_)
+            | Self::TooLong
+            | Self::NoHeader
+            | Self::BreaksOff
+            | Self::AfterEnd
+            | Self::WrongEnd
+            | Self::Empty
+            | Self::BrokenChain(_)
+            | Self::OutOfOrder { .. }
+            | Self::Unreadable(_)
+            | Self::Rule(_)
+            | Self::Attachment(_)
+            | Self::NoAttachment(..)
+            | Self::TooManyWaiting => true,
+            Self::Diverged { .. } | Self::Store(_) | Self::Open(_) => false,
+        }
+    }
+}
+
 /// Takes in an export. `progress` is told how many entries have been read.
 ///
 /// The same prefix here is extended; a conversation that went another way is refused. On an error
@@ -155,8 +179,7 @@ pub async fn import(
     let mut importer = begun.map_err(|wrong| ImportError { line: lines.number, wrong })?;
     let read = importer.read(&mut lines, progress).await;
     let broken = read.err().map(|wrong| ImportError { line: lines.number, wrong });
-    let keeps = options.salvage
-        && !matches!(&broken, Some(ImportError { wrong: Wrong::Diverged { .. }, .. }));
+    let keeps = options.salvage && broken.as_ref().is_none_or(|error| error.wrong.is_in_export());
     match broken {
         Some(error) if !keeps => {
             importer.forget().await;
@@ -273,6 +296,8 @@ struct PartialAttachment {
     digest: Digest,
     size: u64,
     received: u64,
+    /// Apart, because it is large.
+    hasher: Box<blake3::Hasher>,
     upload: Upload,
 }
 
@@ -402,16 +427,18 @@ impl Importer<'_> {
     }
 
     async fn part(&mut self, part: Part) -> Result<(), Wrong> {
-        let wrong = Wrong::Attachment(part.digest);
-        let current = match self.attachment.take() {
-            Some(current) => current,
-            None => PartialAttachment {
-                digest: part.digest,
-                size: part.size,
-                received: 0,
-                upload: self.storage.begin_upload().await?,
-            },
+        let upload = match &self.attachment {
+            Some(current) => current.upload,
+            None => self.storage.begin_upload().await?,
         };
+        // From here on it is abandoned with the rest if anything fails.
+        let current = self.attachment.get_or_insert_with(|| PartialAttachment {
+            digest: part.digest,
+            size: part.size,
+            received: 0,
+            hasher: Box::default(),
+            upload,
+        });
         let length = u64::try_from(part.bytes.len()).unwrap_or(u64::MAX);
         let fits = current.digest == part.digest
             && current.size == part.size
@@ -419,20 +446,25 @@ impl Importer<'_> {
             && current.received.saturating_add(length) <= current.size
             && (length > 0 || current.size == 0);
         if !fits {
-            self.storage.abandon_upload(current.upload).await?;
-            return Err(wrong);
+            return Err(Wrong::Attachment(part.digest));
         }
+        current.hasher.update(&part.bytes);
+        current.received += length;
+        let (received, digest) = (current.received, current.hasher.finalize());
         for piece in part.bytes.chunks(PIECE_CAP_BYTES) {
-            self.storage.upload(current.upload, piece.to_vec()).await?;
+            self.storage.upload(upload, piece.to_vec()).await?;
         }
-        let received = current.received + length;
-        if received < current.size {
-            self.attachment = Some(PartialAttachment { received, ..current });
+        if received < part.size {
             return Ok(());
         }
-        let digest = self.storage.finish_upload(current.upload).await?;
-        self.attachments.insert(digest);
-        if digest == part.digest { Ok(()) } else { Err(wrong) }
+        // What is kept is never removed: it is not kept before it is known to be the right one.
+        if Digest(*digest.as_bytes()) != part.digest {
+            return Err(Wrong::Attachment(part.digest));
+        }
+        self.storage.finish_upload(upload).await?;
+        self.attachment = None;
+        self.attachments.insert(part.digest);
+        Ok(())
     }
 
     async fn forget(mut self) {
@@ -444,10 +476,9 @@ impl Importer<'_> {
     }
 
     async fn finish(mut self, broken: Option<ImportError>) -> Result<Imported, Wrong> {
-        let outcome = self.adopt(broken.is_some()).await;
-        if outcome.is_err() {
+        if let Err(wrong) = self.adopt(broken.is_some()).await {
             self.forget().await;
-            return Err(outcome.err().unwrap_or(Wrong::Empty));
+            return Err(wrong);
         }
         if let Some(partial) = self.attachment.take() {
             drop(self.storage.abandon_upload(partial.upload).await);

@@ -70,7 +70,7 @@ impl Place {
                 self.path.display()
             )));
         }
-        if migrate::form(&connection)? == Form::Empty {
+        if migrate::form(&connection).map_err(|error| self.explain(error))? == Form::Empty {
             connection.pragma_update(None, "page_size", 8192).map_err(opening)?;
         }
         let mode = write_ahead(&connection).map_err(|error| self.while_opening(error))?;
@@ -80,7 +80,7 @@ impl Place {
                  put it on a local disk"
             )));
         }
-        migrate::migrate(&mut connection)?;
+        migrate::migrate(&mut connection).map_err(|error| self.explain(error))?;
         Ok(connection)
     }
 
@@ -140,9 +140,18 @@ impl Place {
     }
 
     fn while_opening(&self, error: rusqlite::Error) -> StoreError {
-        match store_error("open the store", error) {
+        self.explain(store_error("open the store", error))
+    }
+
+    /// Says which file it is and what to do about it.
+    pub(super) fn explain(&self, error: StoreError) -> StoreError {
+        match error {
             StoreError::Damaged(why) => StoreError::Damaged(format!(
                 "{} cannot be read as a store ({why}); choose another path or restore a backup",
+                self.path.display()
+            )),
+            StoreError::ReadOnly(why) => StoreError::ReadOnly(format!(
+                "{}: {why}; choose a path that may be written",
                 self.path.display()
             )),
             other => other,

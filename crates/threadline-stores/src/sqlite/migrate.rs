@@ -33,9 +33,7 @@ pub(super) fn form(connection: &Connection) -> Result<Form, StoreError> {
     match (application, version, tables) {
         (0, 0, 0) => Ok(Form::Empty),
         (APPLICATION_ID, found, _) => known(found).map(Form::Version),
-        _ => Err(StoreError::Damaged(
-            "the file is a database of another program; choose another path".to_owned(),
-        )),
+        _ => Err(StoreError::Damaged("it is a database of another program".to_owned())),
     }
 }
 
