@@ -15,13 +15,13 @@ use threadline_stores::sqlite::{Durability, SqliteStore};
 use threadline_testing::generator::GeneratorOptions;
 
 use crate::filling::{self, fill, settle};
-use crate::report::{Report, Target};
+use crate::report::{Report, Target, fact};
 use crate::rounds::{Rounds, float, processor_seconds, rate};
 use crate::{Outcome, Setting};
 
 pub(crate) fn measure(setting: &Setting, report: &mut Report) -> Outcome<()> {
     setting.runtime.block_on(against_bare(setting, report))?;
-    setting.runtime.block_on(folding(setting, report))
+    setting.runtime.block_on(folding(setting))
 }
 
 async fn against_bare(setting: &Setting, report: &mut Report) -> Outcome<()> {
@@ -33,7 +33,7 @@ async fn against_bare(setting: &Setting, report: &mut Report) -> Outcome<()> {
     settle(&store).await?;
     drop(store);
     let mega = float(filled.bytes) / 1e6;
-    report.fact(
+    fact(
         &format!("{entries} mixed entries"),
         format!("{mega:.1} MB of records, {} rewinds", filled.rewinds),
     );
@@ -67,8 +67,8 @@ async fn against_bare(setting: &Setting, report: &mut Report) -> Outcome<()> {
     report.ratio("chain verify / read and hash as one", chain, stream.median(), "MB/s", None);
     report.ratio("deep verify / read and parse", deep, parsing.median(), "MB/s", half);
     let (ours, theirs) = (deep_cpu.median(), parsing_cpu.median());
-    report.fact("processor time of both", format!("{ours:.2} s and {theirs:.2} s"));
-    report.fact(
+    fact("processor time of both", format!("{ours:.2} s and {theirs:.2} s"));
+    fact(
         "reading the search index",
         format!("{index:.2} s of the {:.2} s of a deep verify", mega / deep),
     );
@@ -141,7 +141,7 @@ fn parse(path: &Path) -> Outcome<()> {
 }
 
 /// How fast decoded entries fold.
-async fn folding(setting: &Setting, report: &mut Report) -> Outcome<()> {
+async fn folding(setting: &Setting) -> Outcome<()> {
     let store = filling::open(&setting.path("fold.db"), Durability::Normal)?;
     let id = filling::conversation_id(1);
     let options = GeneratorOptions { rewinds_percent: 0, ..GeneratorOptions::mixed(2, 3) };
@@ -161,8 +161,8 @@ async fn folding(setting: &Setting, report: &mut Report) -> Outcome<()> {
         }
         folding.add(rate(entries.len(), start.elapsed()));
     }
-    report.fact("decoding", format!("{:.0} entries/s", decoding.median()));
-    report.fact("folding", format!("{:.0} entries/s", folding.median()));
+    fact("decoding", format!("{:.0} entries/s", decoding.median()));
+    fact("folding", format!("{:.0} entries/s", folding.median()));
     Ok(())
 }
 
