@@ -178,15 +178,24 @@ pub(super) fn waiting(
 ) -> Result<Vec<(ItemNumber, Item)>, Failure> {
     let open = Open::get(connection, tenant, id)?;
     let mut statement = connection.prepare_cached(
-        "SELECT num, item FROM inbox INDEXED BY inbox_waiting
-         WHERE conversation = ?1 AND taken_seq IS NULL AND num > ?2 ORDER BY num LIMIT ?3",
+        "SELECT item.num, item.item, item.digest, item.client_key, item.conversation
+         FROM inbox AS found INDEXED BY inbox_waiting
+         CROSS JOIN inbox AS item NOT INDEXED ON item.num = found.num
+         WHERE found.conversation = ?1 AND found.taken_seq IS NULL AND found.num > ?2
+         ORDER BY found.num LIMIT ?3",
     )?;
     let mut found = statement.query(params![open.num, int(after.0), rows(most)])?;
     let mut items = Vec::new();
     while let Some(row) = found.next()? {
         let number = count(row.get(0)?);
-        let item = serde_json::from_slice(row.get_ref(1)?.as_blob().unwrap_or_default())
+        let item: Item = serde_json::from_slice(row.get_ref(1)?.as_blob().unwrap_or_default())
             .map_err(|error| damaged(format!("inbox item {number} cannot be read: {error}")))?;
+        // The index says which they are, the row says whose: a damaged one must not lead astray.
+        let (key, holder): (String, i64) = (row.get(3)?, row.get(4)?);
+        let as_put = item.digest() == Digest(row.get(2)?) && *item.client_key == *key;
+        if !as_put || holder != open.num {
+            return Err(damaged(format!("inbox item {number} of {id} is not what was put in")));
+        }
         items.push((ItemNumber(number), item));
     }
     Ok(items)

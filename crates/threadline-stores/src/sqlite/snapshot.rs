@@ -129,9 +129,11 @@ pub(super) fn hand_over(connection: &Connection, log: i64, to: i64) -> rusqlite:
 /// The states of widgets, by name.
 type Widgets = BTreeMap<String, Vec<u8>>;
 
-/// The history's state and then each widget's name and state, each after its length.
+/// A checksum of what follows it, the history's state, and then each widget's name and state, each
+/// after its length. The chain does not cover snapshots, and a changed one could still be read.
 fn encode(history: &[u8], widgets: &Widgets) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(history.len() + 8);
+    let mut bytes = Vec::with_capacity(history.len() + 40);
+    bytes.extend([0; 32]);
     let mut push = |part: &[u8]| {
         bytes.extend(u64::try_from(part.len()).unwrap_or(u64::MAX).to_le_bytes());
         bytes.extend(part);
@@ -141,10 +143,17 @@ fn encode(history: &[u8], widgets: &Widgets) -> Vec<u8> {
         push(name.as_bytes());
         push(state);
     }
+    if let Some((sum, rest)) = bytes.split_first_chunk_mut::<32>() {
+        *sum = *blake3::hash(rest).as_bytes();
+    }
     bytes
 }
 
-fn decode(mut bytes: &[u8]) -> Option<(Vec<u8>, Widgets)> {
+fn decode(bytes: &[u8]) -> Option<(Vec<u8>, Widgets)> {
+    let (sum, mut bytes) = bytes.split_first_chunk::<32>()?;
+    if blake3::hash(bytes) != *sum {
+        return None;
+    }
     let history = part(&mut bytes)?.to_vec();
     let mut widgets = BTreeMap::new();
     while !bytes.is_empty() {
@@ -175,6 +184,11 @@ mod tests {
         let bytes = encode(b"history", &widgets);
         assert_eq!(decode(&bytes), Some((b"history".to_vec(), widgets)));
         assert_eq!(decode(&bytes[..bytes.len() - 1]), None);
+        for at in 0..bytes.len() {
+            let mut changed = bytes.clone();
+            changed[at] ^= 1;
+            assert_eq!(decode(&changed), None, "byte {at}");
+        }
         assert_eq!(decode(&[0xff; 12]), None);
         assert_eq!(decode(&[]), None);
     }
