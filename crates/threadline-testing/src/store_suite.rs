@@ -16,6 +16,9 @@ macro_rules! refused {
     }};
 }
 
+/// More than any page of the suite leads to: a store that repeats itself is not read for ever.
+const ENDLESS: usize = 10_000;
+
 /// The cases of a module, by name.
 macro_rules! cases {
     ($($case:ident),* $(,)?) => {

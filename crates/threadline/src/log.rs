@@ -1,9 +1,12 @@
 //! Logs by category, into a file in the data folder.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
 use std::path::Path;
+use std::sync::Mutex;
 
 use anyhow::{Context as _, bail};
+use threadline_core::sanitise;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -24,12 +27,29 @@ pub(crate) fn start(wanted: &str, folder: &Path) -> anyhow::Result<()> {
         .append(true)
         .open(&path)
         .with_context(|| format!("could not open the log file {}", path.display()))?;
-    let layer = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(file);
+    let layer =
+        tracing_subscriber::fmt::layer().with_ansi(false).with_writer(Mutex::new(LogFile(file)));
     tracing_subscriber::registry()
         .with(layer)
         .with(targets)
         .try_init()
         .context("could not start logging")
+}
+
+/// The log file: one line for each event, and inert, since people look at it in a terminal.
+struct LogFile(File);
+
+impl Write for LogFile {
+    fn write(&mut self, event: &[u8]) -> io::Result<usize> {
+        // An event comes in one piece, with its line end.
+        let text = String::from_utf8_lossy(event);
+        self.0.write_all(format!("{}\n", sanitise::line(text.trim_end())).as_bytes())?;
+        Ok(event.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 fn parse(wanted: &str) -> anyhow::Result<Targets> {

@@ -15,10 +15,18 @@ pub(crate) enum Ahead<'a, T> {
 impl<'a, T> Ahead<'a, T> {
     /// Asks, and does not wait for the answer. A store that reads on threads of its own reads on.
     pub(crate) async fn ask(question: impl Future<Output = T> + Send + 'a) -> Self {
-        let mut question = Box::pin(question);
-        match poll_fn(|context| Poll::Ready(question.as_mut().poll(context))).await {
-            Poll::Ready(answer) => Self::Here(answer),
-            Poll::Pending => Self::Coming(question),
+        let mut asked = Self::Coming(Box::pin(question));
+        asked.nudge().await;
+        asked
+    }
+
+    /// Lets it go on, without waiting: an answer may take several steps.
+    pub(crate) async fn nudge(&mut self) {
+        if let Self::Coming(question) = self
+            && let Poll::Ready(answer) =
+                poll_fn(|context| Poll::Ready(question.as_mut().poll(context))).await
+        {
+            *self = Self::Here(answer);
         }
     }
 

@@ -91,6 +91,9 @@ pub async fn verify(
         }
         let count = u64::try_from(records.len()).unwrap_or(u64::MAX);
         coming = Ahead::ask(read(storage, id, next.plus(count))).await;
+        if let Some(Deep { index: Pages { coming: Some(index), .. }, .. }) = &mut deep {
+            index.nudge().await;
+        }
         for record in &records {
             if !record.follows(previous) {
                 report.find(next, "the record is not what was written: the chain breaks here");

@@ -10,8 +10,8 @@ use crate::history::fact::{Digest, Moved};
 use crate::history::record::{GENESIS, Record};
 use crate::history::{Proposal, Proposed, Refused, Stamp};
 use crate::id::{AgentId, ConversationId, Seq};
-use crate::inbox::ItemNumber;
-use crate::store::{Lease, OpenError, PIECE_CAP_BYTES, Page, Storage, StoreError};
+use crate::inbox::{Item, ItemNumber};
+use crate::store::{Lease, OpenError, Origin, PIECE_CAP_BYTES, Page, Storage, StoreError};
 
 /// How many records are read at a time.
 const PAGE: usize = 512;
@@ -42,6 +42,9 @@ pub enum ExportError {
     /// It cannot be moved as it is.
     #[error("the conversation cannot be moved")]
     Refused(#[from] Refused),
+    /// Something new waits for it.
+    #[error("something new came for the conversation while it was written; try again")]
+    Changed,
     /// What is stored is not what was written.
     #[error("entry {0} is damaged: the chain breaks there; run `threadline verify`")]
     Damaged(Seq),
@@ -83,8 +86,8 @@ pub async fn export_move(
     for Placed { record, entry } in &batch.entries {
         writer.entry(entry.seq, record).await?;
     }
-    let waiting = writer.waiting().await?;
-    Ok(Move { exported: writer.finish(waiting)?, batch })
+    let (waiting, last_item) = writer.waiting().await?;
+    Ok(Move { exported: writer.finish(waiting)?, batch, last_item })
 }
 
 /// A conversation that was written to go on elsewhere, and is not yet closed here.
@@ -94,13 +97,30 @@ pub struct Move {
     /// What was exported.
     pub exported: Exported,
     batch: Batch,
+    /// The last inbox item that was written.
+    last_item: ItemNumber,
 }
 
 impl Move {
-    /// Closes the conversation here. Refused if it has changed since it was written.
-    pub async fn close(self, storage: &dyn Storage, lease: &Lease) -> Result<Exported, StoreError> {
+    /// Closes the conversation here. Refused if it, or what waits for it, has changed since it was
+    /// written: then what was written must be thrown away.
+    pub async fn close(
+        self,
+        storage: &dyn Storage,
+        lease: &Lease,
+    ) -> Result<Exported, ExportError> {
         storage.append(lease, &self.batch).await?;
-        Ok(self.exported)
+        // From here on nothing new can wait. What came before and is not in the file would be
+        // lost: it goes on here instead.
+        let id = lease.conversation;
+        if storage.waiting(id, self.last_item, 1).await?.is_empty() {
+            return Ok(self.exported);
+        }
+        let waiting = all_waiting(storage, id).await?;
+        let waiting: Vec<Item> = waiting.into_iter().map(|(_, item)| item).collect();
+        let stage = storage.begin_intake(id, self.batch.head()).await?;
+        storage.adopt(stage, Origin::Own, &waiting).await?;
+        Err(ExportError::Changed)
     }
 }
 
@@ -190,18 +210,14 @@ impl<'a> Exporter<'a> {
         }
     }
 
-    async fn waiting(&mut self) -> Result<u64, ExportError> {
-        let mut after = ItemNumber(0);
-        let mut count = 0;
-        loop {
-            let items = self.storage.waiting(self.id, after, PAGE).await?;
-            let Some((last, _)) = items.last() else { return Ok(count) };
-            after = *last;
-            for (_, item) in items {
-                Line::Waiting(item).write(self.to)?;
-                count += 1;
-            }
+    async fn waiting(&mut self) -> Result<(u64, ItemNumber), ExportError> {
+        let items = all_waiting(self.storage, self.id).await?;
+        let last = items.last().map(|(number, _)| *number).unwrap_or_default();
+        let count = u64::try_from(items.len()).unwrap_or(u64::MAX);
+        for (_, item) in items {
+            Line::Waiting(item).write(self.to)?;
         }
+        Ok((count, last))
     }
 
     fn finish(self, waiting: u64) -> Result<Exported, ExportError> {
@@ -209,6 +225,22 @@ impl<'a> Exporter<'a> {
         self.to.flush()?;
         let attachments = u64::try_from(self.written.len()).unwrap_or(u64::MAX);
         Ok(Exported { entries: self.last.0.0, attachments, waiting })
+    }
+}
+
+/// Everything that waits for a conversation.
+async fn all_waiting(
+    storage: &dyn Storage,
+    id: ConversationId,
+) -> Result<Vec<(ItemNumber, Item)>, StoreError> {
+    let mut all = Vec::new();
+    loop {
+        let after = all.last().map(|(number, _)| *number).unwrap_or_default();
+        let page = storage.waiting(id, after, PAGE).await?;
+        if page.is_empty() {
+            return Ok(all);
+        }
+        all.extend(page);
     }
 }
 

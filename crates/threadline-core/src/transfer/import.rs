@@ -207,9 +207,12 @@ async fn begin<'a>(
     };
     let Some(Line::Header(id)) = header else { return Err(Wrong::NoHeader) };
     let id = options.as_new.unwrap_or(id);
-    let (here, history) = match storage.conversation(id).await {
-        Ok(here) => (here.head, history_at(storage, id, here.head, counter).await?),
-        Err(StoreError::NotFound(_)) => (Seq::ZERO, History::new()),
+    let (here, closed, history) = match storage.conversation(id).await {
+        Ok(here) => {
+            let history = history_at(storage, id, here.head, counter).await?;
+            (here.head, here.moved_away, history)
+        }
+        Err(StoreError::NotFound(_)) => (Seq::ZERO, false, History::new()),
         Err(error) => return Err(error.into()),
     };
     let stage = storage.begin_intake(id, here).await?;
@@ -217,6 +220,7 @@ async fn begin<'a>(
         storage,
         id,
         here,
+        closed,
         stage,
         counter,
         previous: crate::history::record::GENESIS,
@@ -270,6 +274,8 @@ struct Importer<'a> {
     id: ConversationId,
     /// The last entry that is here already.
     here: Seq,
+    /// Whether it was moved away from here.
+    closed: bool,
     stage: StageId,
     counter: &'a dyn TokenCounter,
     previous: Digest,
@@ -470,10 +476,9 @@ impl Importer<'_> {
     }
 
     async fn finish(mut self, broken: Option<ImportError>) -> Result<Imported, Wrong> {
-        let outcome = self.adopt(broken.is_some()).await;
-        if outcome.is_err() {
+        if let Err(wrong) = self.adopt(broken.is_some()).await {
             self.forget().await;
-            return Err(outcome.err().unwrap_or(Wrong::Empty));
+            return Err(wrong);
         }
         if let Some(partial) = self.attachment.take() {
             drop(self.storage.abandon_upload(partial.upload).await);
@@ -484,9 +489,20 @@ impl Importer<'_> {
             new: self.last.0.saturating_sub(self.here.0),
             attachments: u64::try_from(self.attachments.len()).unwrap_or(u64::MAX),
             waiting: u64::try_from(self.waiting.len()).unwrap_or(u64::MAX),
-            moved: self.moved && !self.as_new && broken.is_none(),
+            moved: self.goes_on(broken.is_some()) && self.brings_something(true),
             salvaged: broken,
         })
+    }
+
+    /// Whether the conversation goes on exactly here, rather than as a copy.
+    fn goes_on(&self, broken: bool) -> bool {
+        self.moved && !self.as_new && !broken
+    }
+
+    /// Whether there is something to adopt: entries that are new here, or a move that is taken
+    /// back where it began, which opens the conversation again.
+    fn brings_something(&self, exact: bool) -> bool {
+        self.last > self.here || (self.last == self.here && self.closed && exact)
     }
 
     async fn adopt(&mut self, broken: bool) -> Result<(), Wrong> {
@@ -494,11 +510,8 @@ impl Importer<'_> {
             return Err(Wrong::Empty);
         }
         self.stage().await?;
-        let exact = self.moved && !self.as_new && !broken;
-        // What was moved away from here is taken back by its own export, though it is all here.
-        let takes_back = exact && self.last == self.here;
-        if self.last <= self.here && !takes_back {
-            // All of it is here already.
+        let exact = self.goes_on(broken);
+        if !self.brings_something(exact) {
             self.storage.discard(self.stage).await?;
             return Ok(());
         }

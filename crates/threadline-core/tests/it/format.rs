@@ -4,17 +4,17 @@ use threadline_core::history::fact::{Digest, Fact};
 
 use crate::golden;
 
-const PAGE: &str = include_str!("../../../../docs/history-format.md");
+pub(crate) const PAGE: &str = include_str!("../../../../docs/history-format.md");
 
 /// The part of the page under a heading, up to the next heading of any level.
-fn part(heading: &str) -> &'static str {
+pub(crate) fn part(heading: &str) -> &'static str {
     let start = PAGE.find(&format!("\n{heading}\n")).expect(heading) + heading.len() + 2;
     let rest = &PAGE[start..];
     &rest[..rest.find("\n#").unwrap_or(rest.len())]
 }
 
 /// The code blocks of a part.
-fn blocks(part: &str) -> Vec<&str> {
+pub(crate) fn blocks(part: &str) -> Vec<&str> {
     part.split("```")
         .skip(1)
         .step_by(2)

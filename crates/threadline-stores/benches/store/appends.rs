@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use crate::bare::{Bare, BareGroups};
 use crate::filling::{self, Driven, settle};
-use crate::report::{Report, Target};
+use crate::report::{Report, Target, fact};
 use crate::rounds::{Rounds, rate};
 use crate::{Outcome, Setting};
 
@@ -98,9 +98,9 @@ async fn many(setting: &Setting, report: &mut Report) -> Outcome<()> {
     report.ratio("64 at once / bare groups", ours.median(), theirs.median(), "/s", half);
     let five = Some(Target::AtLeast(5.0));
     report.ratio("64 at once / one alone", ours.median(), one.median(), "/s", five);
-    report.fact(&format!("search index lag after {total} appends"), lags.median());
+    fact(&format!("search index lag after {total} appends"), lags.median());
     let text = format!("{:.2} s, with a quiet 0.35 s before and after", catching_up.median());
-    report.fact("time to catch up", text);
+    fact("time to catch up", text);
     Ok(())
 }
 

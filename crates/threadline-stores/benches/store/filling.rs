@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rusqlite::Connection;
-use threadline_core::clock::{Clock, Timestamp};
+use threadline_core::clock::{Clock as _, Timestamp};
 use threadline_core::history::Proposal;
 use threadline_core::history::fact::{AgentJoined, Input};
 use threadline_core::history::snapshot::SNAPSHOT_EVERY;
@@ -13,6 +13,7 @@ use threadline_core::id::{AgentId, ConversationId, IdSource};
 use threadline_core::store::{DEFAULT_TENANT, Intake as _, Lease, Origin, Search as _, Store as _};
 use threadline_core::tokens::Estimator;
 use threadline_stores::sqlite::{Durability, SqliteOptions, SqliteStore};
+use threadline_testing::clock::ManualClock;
 use threadline_testing::generator::{Generator, GeneratorOptions};
 use threadline_testing::ids::SeededIds;
 
@@ -21,24 +22,13 @@ use crate::Outcome;
 /// How long leases are taken for: longer than any run.
 const LEASE_MS: u64 = 24 * 3_600_000;
 
-/// The system's time.
-struct SystemClock;
-
-impl Clock for SystemClock {
-    fn now(&self) -> Timestamp {
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        let micros = now.map_or(0, |since| since.as_micros());
-        Timestamp::from_micros(i64::try_from(micros).unwrap_or(i64::MAX))
-    }
-}
-
 /// Opens a store.
 pub(crate) fn open(path: &Path, durability: Durability) -> Outcome<SqliteStore> {
     Ok(SqliteStore::open(SqliteOptions {
         path: path.to_owned(),
         tenant: DEFAULT_TENANT,
         owner: "bench".to_owned(),
-        clock: Arc::new(SystemClock),
+        clock: Arc::new(ManualClock::new()),
         ids: Arc::new(SeededIds::new(1)),
         vfs: None,
         durability,
@@ -47,7 +37,7 @@ pub(crate) fn open(path: &Path, durability: Durability) -> Outcome<SqliteStore> 
 
 /// The id of the n-th conversation.
 pub(crate) fn conversation_id(number: u64) -> ConversationId {
-    ConversationId::new(SystemClock.now(), &SeededIds::new(number))
+    ConversationId::new(ManualClock::new().now(), &SeededIds::new(number))
 }
 
 /// Text of exactly so many bytes, other words for every number.
@@ -76,24 +66,27 @@ pub(crate) struct Driven {
     pub(crate) lease: Lease,
     history: Option<History>,
     ids: SeededIds,
+    now: Timestamp,
 }
 
 impl Driven {
     /// Begins the n-th conversation with one agent.
     pub(crate) async fn begin(store: &SqliteStore, number: u64) -> Outcome<Self> {
         let ids = SeededIds::new(number);
-        let first = propose(&History::new(), &ids, [joined()])?;
+        let now = ManualClock::new().now();
+        let first = propose(&History::new(), &ids, now, [joined()])?;
         let id = conversation_id(number);
         store.create(id, None, &first.batch).await?;
         let lease = store.acquire(id, LEASE_MS).await?;
-        Ok(Self { lease, history: Some(first.history), ids })
+        Ok(Self { lease, history: Some(first.history), ids, now })
     }
 
     /// Proposes an input and appends it.
     pub(crate) async fn say(&mut self, store: &SqliteStore, text: &str) -> Outcome<()> {
         let history = self.history.take().ok_or("an append failed before")?;
         let input = Proposal::new(AgentId::FIRST, Input::from_person(text), &Estimator);
-        let proposed = propose(&history, &self.ids, [input])?;
+        self.now = self.now.plus_millis(1);
+        let proposed = propose(&history, &self.ids, self.now, [input])?;
         self.history = Some(threadline_core::store::append(store, &self.lease, proposed).await?);
         Ok(())
     }
@@ -105,13 +98,13 @@ pub(crate) fn joined() -> Proposal {
     Proposal::new(AgentId::FIRST, joined, &Estimator)
 }
 
-/// A batch, now.
-pub(crate) fn propose(
+fn propose(
     history: &History,
     ids: &dyn IdSource,
+    at: Timestamp,
     proposals: impl IntoIterator<Item = Proposal>,
 ) -> Result<Proposed, Refused> {
-    history.propose(proposals, Stamp { at: SystemClock.now(), ids, counter: &Estimator })
+    history.propose(proposals, Stamp { at, ids, counter: &Estimator })
 }
 
 /// Fills a conversation with a generated history: as an intake, so that it takes no sync for

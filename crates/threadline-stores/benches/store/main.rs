@@ -1,7 +1,7 @@
 //! What the SQLite store costs, as ratios to the least that anyone would have to do.
 //!
 //! `cargo bench -p threadline-stores` measures; names after `--` choose what (`single`, `many`,
-//! `size`, `listing`, `verifying`, `opening`). `-- --smoke`, `THREADLINE_BENCH=smoke`, or a run as a test
+//! `size`, `listing`, `verifying`, `opening`). `-- --smoke`, or a run as a test,
 //! does the same with small numbers, to see that everything runs. Both sides of a ratio are
 //! measured in one run, in turns, and stand for the median of their rounds.
 
@@ -23,8 +23,11 @@ use report::Report;
 /// Whatever went wrong; it ends the run.
 type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
+/// Measures something.
+type Part = fn(&Setting, &mut Report) -> Outcome<()>;
+
 /// What is measured, by name.
-const PARTS: [(&str, fn(&Setting, &mut Report) -> Outcome<()>); 6] = [
+const PARTS: [(&str, Part); 6] = [
     ("single", appends::one_by_one),
     ("many", appends::at_once),
     ("size", size::measure),
@@ -62,9 +65,8 @@ impl Setting {
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let has = |flag: &str| arguments.iter().any(|argument| argument == flag);
-    let asked = std::env::var_os("THREADLINE_BENCH").is_some_and(|mode| mode == "smoke");
     // Cargo says `--bench` when it measures; without it this is a test run.
-    let smoke = asked || has("--smoke") || !has("--bench");
+    let smoke = has("--smoke") || !has("--bench");
     let names: Vec<&str> =
         arguments.iter().map(String::as_str).filter(|name| !name.starts_with("--")).collect();
     let mut report = Report::default();

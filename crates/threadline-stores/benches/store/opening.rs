@@ -14,7 +14,7 @@ use threadline_testing::ids::SeededIds;
 
 use crate::filling::{self, fill, forget_index};
 use crate::memory::Mark;
-use crate::report::{Report, Target};
+use crate::report::{Report, Target, fact};
 use crate::rounds::{Rounds, float, micros};
 use crate::{Outcome, Setting};
 
@@ -62,7 +62,7 @@ async fn opening(setting: &Setting, report: &mut Report) -> Outcome<()> {
         }
     }
     let [short, others @ ..] = &cases[..] else { return Err("nothing to compare".into()) };
-    report.fact(&short.name, format!("{} rows in its window", short.rows.median()));
+    fact(&short.name, format!("{} rows in its window", short.rows.median()));
     for case in others {
         case.tell(short, report);
     }
@@ -191,7 +191,7 @@ impl Case {
 
     fn tell(&self, short: &Self, report: &mut Report) {
         let most = Some(Target::AtMost(1.5));
-        report.fact(&self.name, format!("{} rows in its window", self.rows.median()));
+        fact(&self.name, format!("{} rows in its window", self.rows.median()));
         for (what, ours, theirs, unit, target) in [
             ("  opened first", &self.first, &short.first, "us", None),
             ("  opened again", &self.again, &short.again, "us", most),

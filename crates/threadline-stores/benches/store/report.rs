@@ -67,11 +67,6 @@ impl Report {
         line(&format!("{what:<50} {ours:>14} {against:>14} {ratio:>7.2} {wanted:>8} {verdict}"));
     }
 
-    /// Adds something that is only told.
-    pub(crate) fn fact(&self, what: &str, value: impl Display) {
-        line(&format!("{what:<50} {value}"));
-    }
-
     pub(crate) fn is_empty(&self) -> bool {
         self.ratios == 0
     }
@@ -81,6 +76,11 @@ impl Report {
         line("");
         line(&format!("{} ratios, {} targets missed", self.ratios, self.missed));
     }
+}
+
+/// Prints something that is only told.
+pub(crate) fn fact(what: &str, value: impl Display) {
+    line(&format!("{what:<50} {value}"));
 }
 
 fn number(value: f64, unit: &str) -> String {

@@ -8,7 +8,7 @@ use threadline_stores::sqlite::Durability;
 use threadline_testing::generator::GeneratorOptions;
 
 use crate::filling::{self, Driven, fill, settle};
-use crate::report::{Report, Target};
+use crate::report::{Report, Target, fact};
 use crate::rounds::float;
 use crate::{Outcome, Setting};
 
@@ -56,7 +56,7 @@ async fn interleaved(setting: &Setting, report: &mut Report) -> Outcome<()> {
     }
     drop(store);
     let stored: i64 = Connection::open(&path)?.query_row(
-        "SELECT sum(length(envelope) + length(body) + length(salt) + length(hash)) FROM entry",
+        "SELECT sum(length(envelope) + length(body) + length(salt) + length(hash)) FROM record",
         [],
         |row| row.get(0),
     )?;
@@ -91,10 +91,10 @@ fn tell(
         let (name, bytes, unused): (String, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
         let (bytes, unused) = (usize::try_from(bytes)?, usize::try_from(unused)?);
         let text = format!("{:.2} MB, {:.2} of it unused", mega(bytes), mega(unused));
-        report.fact(&format!("  {name}"), text);
+        fact(&format!("  {name}"), text);
     }
     let index = pages("SELECT sum(pgsize) FROM dbstat WHERE name LIKE 'words%'")?;
     let text = format!("{:.2} MB, and {:.2} free", mega(index), mega(file - ours - index));
-    report.fact("  search index", text);
+    fact("  search index", text);
     Ok(())
 }

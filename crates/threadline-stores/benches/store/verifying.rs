@@ -15,13 +15,13 @@ use threadline_stores::sqlite::{Durability, SqliteStore};
 use threadline_testing::generator::GeneratorOptions;
 
 use crate::filling::{self, fill, settle};
-use crate::report::{Report, Target};
-use crate::rounds::{Rounds, float, rate};
+use crate::report::{Report, Target, fact};
+use crate::rounds::{Rounds, float, processor_seconds, rate};
 use crate::{Outcome, Setting};
 
 pub(crate) fn measure(setting: &Setting, report: &mut Report) -> Outcome<()> {
     setting.runtime.block_on(against_bare(setting, report))?;
-    setting.runtime.block_on(folding(setting, report))
+    setting.runtime.block_on(folding(setting))
 }
 
 async fn against_bare(setting: &Setting, report: &mut Report) -> Outcome<()> {
@@ -33,12 +33,12 @@ async fn against_bare(setting: &Setting, report: &mut Report) -> Outcome<()> {
     settle(&store).await?;
     drop(store);
     let mega = float(filled.bytes) / 1e6;
-    report.fact(
+    fact(
         &format!("{entries} mixed entries"),
         format!("{mega:.1} MB of records, {} rewinds", filled.rewinds),
     );
-    let mut rounds: [Rounds; 6] = Default::default();
-    let [chain, hashing, stream, deep, parsing, index] = &mut rounds;
+    let mut rounds: [Rounds; 8] = Default::default();
+    let [chain, hashing, stream, deep, parsing, index, deep_cpu, parsing_cpu] = &mut rounds;
     for _ in 0..setting.of(7, 2) {
         let store = filling::open(&path, Durability::Full)?;
         chain.add(mega / verified(&store, id, Depth::Chain).await?);
@@ -47,8 +47,14 @@ async fn against_bare(setting: &Setting, report: &mut Report) -> Outcome<()> {
         // Anew, so that nothing of the index is remembered.
         drop(store);
         let store = filling::open(&path, Durability::Full)?;
+        let before = processor_seconds();
         deep.add(mega / verified(&store, id, Depth::Deep).await?);
+        let between = processor_seconds();
         parsing.add(mega / timed(|| parse(&path))?);
+        if let (Some(a), Some(b), Some(c)) = (before, between, processor_seconds()) {
+            deep_cpu.add(b - a);
+            parsing_cpu.add(c - b);
+        }
         drop(store);
         let store = filling::open(&path, Durability::Full)?;
         let start = Instant::now();
@@ -60,7 +66,9 @@ async fn against_bare(setting: &Setting, report: &mut Report) -> Outcome<()> {
     report.ratio("chain verify / read and hash each", chain, hashing.median(), "MB/s", half);
     report.ratio("chain verify / read and hash as one", chain, stream.median(), "MB/s", None);
     report.ratio("deep verify / read and parse", deep, parsing.median(), "MB/s", half);
-    report.fact(
+    let (ours, theirs) = (deep_cpu.median(), parsing_cpu.median());
+    fact("processor time of both", format!("{ours:.2} s and {theirs:.2} s"));
+    fact(
         "reading the search index",
         format!("{index:.2} s of the {:.2} s of a deep verify", mega / deep),
     );
@@ -87,7 +95,7 @@ fn timed(work: impl FnOnce() -> Outcome<()>) -> Outcome<f64> {
 fn read_all(path: &Path, mut each: impl FnMut([&[u8]; 4]) -> Outcome<()>) -> Outcome<()> {
     let connection = Connection::open(path)?;
     let mut statement =
-        connection.prepare("SELECT envelope, body, salt, hash FROM entry ORDER BY id")?;
+        connection.prepare("SELECT envelope, body, salt, hash FROM record ORDER BY num")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let column = |index| -> Outcome<&[u8]> { Ok(row.get_ref(index)?.as_blob()?) };
@@ -133,7 +141,7 @@ fn parse(path: &Path) -> Outcome<()> {
 }
 
 /// How fast decoded entries fold.
-async fn folding(setting: &Setting, report: &mut Report) -> Outcome<()> {
+async fn folding(setting: &Setting) -> Outcome<()> {
     let store = filling::open(&setting.path("fold.db"), Durability::Normal)?;
     let id = filling::conversation_id(1);
     let options = GeneratorOptions { rewinds_percent: 0, ..GeneratorOptions::mixed(2, 3) };
@@ -153,8 +161,8 @@ async fn folding(setting: &Setting, report: &mut Report) -> Outcome<()> {
         }
         folding.add(rate(entries.len(), start.elapsed()));
     }
-    report.fact("decoding", format!("{:.0} entries/s", decoding.median()));
-    report.fact("folding", format!("{:.0} entries/s", folding.median()));
+    fact("decoding", format!("{:.0} entries/s", decoding.median()));
+    fact("folding", format!("{:.0} entries/s", folding.median()));
     Ok(())
 }
 

@@ -104,6 +104,8 @@ impl Place {
         };
         connection.busy_timeout(BUSY_TIMEOUT)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+        // Plans that depend on bound values would be made anew for every value.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, VALUE_CAP_BYTES)?;
         connection.set_limit(Limit::SQLITE_LIMIT_SQL_LENGTH, SQL_CAP_BYTES)?;
         connection.set_prepared_statement_cache_capacity(CACHED_STATEMENTS);

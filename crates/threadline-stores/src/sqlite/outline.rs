@@ -13,7 +13,7 @@ use super::segments::Segment;
 
 const COLUMNS: &str = "id, agent, kind, live, recent, gist_tokens, screen_tokens, recent_sum, \
      live_sum_more, previous_back, turn_back, gist";
-/// How far back a row may be to be stepped to: it pays to seek what is further.
+/// How far back an entry may be to be stepped to: it pays to seek what is further.
 const NEAR: u64 = 32;
 
 /// The row at `from` and those before it on its thread's path, newest first.
@@ -88,7 +88,7 @@ impl Walk {
             }
             self.next = row.previous;
             self.found.push(row);
-            let near = self.next.is_some_and(|previous| previous.plus(NEAR) >= seq);
+            let near = self.next.is_some_and(|previous| seq.0.saturating_sub(previous.0) <= NEAR);
             if !near || self.found.len() >= self.most {
                 return Ok(());
             }

@@ -1,13 +1,15 @@
 //! Filling a store with a generated history.
 
-use threadline_core::history::Refused;
+use threadline_core::history::batch::Batch;
+use threadline_core::history::snapshot::SNAPSHOT_EVERY;
+use threadline_core::history::{History, Refused};
 use threadline_core::id::{ConversationId, Seq};
-use threadline_core::store::{self, Store, StoreError};
+use threadline_core::store::{Origin, StageId, Storage, StoreError};
 
 use super::Generator;
 
-/// How long the lease is asked for; an append checks that it was not lost, not that it is young.
-const LEASE_MS: u64 = 60_000;
+/// How many bytes of records are written at a time.
+const SLICE_BYTES: usize = 256 * 1024;
 
 /// Why a store could not be filled.
 #[derive(Debug, thiserror::Error)]
@@ -20,33 +22,58 @@ pub enum FillError {
     Generated(#[from] Refused),
 }
 
-/// Begins a conversation and appends to it, batch by batch, until it has exactly so many entries
-/// and all agents rest; or goes on with one that was begun with this generator.
+/// Writes a conversation that has exactly so many entries and in which all agents rest; or goes
+/// on with one that was begun with this generator.
 ///
-/// Snapshots are kept as when it is driven. `progress` is told the head after every batch.
+/// It is taken in as a whole, which needs no sync for every batch. Snapshots are kept as when it
+/// is driven. `progress` is told the head after every batch.
 pub async fn fill(
-    store: &dyn Store,
+    storage: &dyn Storage,
     id: ConversationId,
     generator: &mut Generator,
     entries: u64,
     mut progress: impl FnMut(Seq),
 ) -> Result<(), FillError> {
-    let begun = generator.history().head() > Seq::ZERO;
-    let mut lease = if begun { Some(store.acquire(id, LEASE_MS).await?) } else { None };
+    let stage = storage.begin_intake(id, generator.history().head()).await?;
+    let (mut slice, mut bytes): (Option<Batch>, usize) = (None, 0);
     while generator.history().head().0 < entries {
-        let proposed = generator.next_within(entries - generator.history().head().0)?;
-        let head = proposed.batch.head();
-        match &lease {
-            None => {
-                store.create(id, None, &proposed.batch).await?;
-                lease = Some(store.acquire(id, LEASE_MS).await?);
-            }
-            Some(lease) => drop(store::append(store, lease, proposed).await?),
+        let batch = generator.next_within(entries - generator.history().head().0)?.batch;
+        progress(batch.head());
+        bytes += batch.entries.iter().map(|placed| placed.record.size()).sum::<usize>();
+        let joined = match slice.take() {
+            None => batch,
+            Some(before) => join(before, batch),
+        };
+        if bytes < SLICE_BYTES {
+            slice = Some(joined);
+        } else {
+            bytes = 0;
+            write(storage, stage, joined, generator.history()).await?;
         }
-        progress(head);
     }
-    if let Some(lease) = lease {
-        store.release(&lease).await?;
+    if let Some(rest) = slice {
+        write(storage, stage, rest, generator.history()).await?;
     }
+    storage.adopt(stage, Origin::Own, &[]).await?;
+    storage.keep_snapshot(id, &generator.history().to_snapshot(), false).await?;
     Ok(())
+}
+
+async fn write(
+    storage: &dyn Storage,
+    stage: StageId,
+    slice: Batch,
+    history: &History,
+) -> Result<(), StoreError> {
+    let slice = Batch { agents: history.agent_sums(), ..slice };
+    let due = slice.base.0 / SNAPSHOT_EVERY != slice.head().0 / SNAPSHOT_EVERY;
+    let snapshot = due.then(|| history.to_snapshot());
+    storage.stage(stage, &slice, snapshot.as_ref()).await
+}
+
+/// Two batches, one after the other, as one.
+fn join(mut first: Batch, second: Batch) -> Batch {
+    first.entries.extend(second.entries);
+    first.rows.extend(second.rows);
+    Batch { sums: second.sums, ..first }
 }

@@ -1,9 +1,12 @@
 //! Conversations that were moved away: closed here, until they come back.
 
+use std::sync::Arc;
+
 use threadline_core::history::fact::Moved;
 use threadline_core::id::{AgentId, Seq};
 use threadline_core::inbox::{Body, Item, ItemNumber};
 use threadline_core::store::{Lease, Origin, StoreError};
+use threadline_core::transfer::{ExportError, export_move};
 
 use super::facts::{ADA, answered, item, said, said_with_key};
 use super::intake::{elsewhere, stage};
@@ -17,6 +20,7 @@ cases![
     coming_back_is_a_fast_forward,
     coming_back_unchanged_only_opens_it,
     what_waited_went_with_it,
+    a_move_that_is_overtaken_goes_on_here,
 ];
 
 /// Moves a conversation away, with a lease that is still held.
@@ -124,4 +128,27 @@ async fn what_waited_went_with_it(world: &World) {
     assert_eq!(waiting, [item("new", "waits now")]);
     let answer = here.store.enqueue(here.id, &item("input", "waits")).await.unwrap();
     assert_eq!(answer.taken, Some(base.next()));
+}
+
+async fn a_move_that_is_overtaken_goes_on_here(world: &World) {
+    let mut story = elsewhere(world).await;
+    let (store, id) = (Arc::clone(&story.store), story.id);
+    store.enqueue(id, &item("early", "written")).await.unwrap();
+    let lease = story.lease().await;
+    let mut file = Vec::new();
+    let moved =
+        export_move(&*store, id, None, world.stamp(), &mut file, &mut |_| ()).await.unwrap();
+    assert_eq!(moved.exported.waiting, 1);
+    store.enqueue(id, &item("late", "not written")).await.unwrap();
+    assert!(matches!(moved.close(&*store, &lease).await, Err(ExportError::Changed)));
+    // It is open, nothing that waited is lost, and the next try takes both along.
+    let waiting = store.waiting(id, ItemNumber(0), 9).await.unwrap();
+    let keys: Vec<_> = waiting.iter().map(|(_, item)| &*item.client_key).collect();
+    assert_eq!(keys, ["early", "late"]);
+    assert!(!store.conversation(id).await.unwrap().moved_away);
+    let lease = store.acquire(id, LONG_MS).await.unwrap_or(lease);
+    let moved =
+        export_move(&*store, id, None, world.stamp(), &mut file, &mut |_| ()).await.unwrap();
+    assert_eq!(moved.close(&*store, &lease).await.unwrap().waiting, 2);
+    assert!(store.conversation(id).await.unwrap().moved_away);
 }

@@ -6,7 +6,7 @@ use threadline_core::outline::OutlineRow;
 
 use super::facts::{ADA, BOB, answered, called, finished, joins, said, started};
 use super::story::Story;
-use super::{Case, World};
+use super::{Case, ENDLESS, World};
 use threadline_core::history::fact::{Effect, ToolResults};
 
 cases![
@@ -30,6 +30,7 @@ async fn outline(story: &Story<'_>, agent: AgentId, rows: usize) -> Vec<OutlineR
     let mut all = Vec::new();
     while let Some(next) = from {
         let page = story.store.outline(story.id, agent, next, rows).await.unwrap();
+        assert!(all.len() < ENDLESS, "it does not end");
         assert!(!page.is_empty() && page.len() <= rows, "{} of {rows} rows", page.len());
         from = page.last().unwrap().previous;
         all.extend(page);
@@ -151,7 +152,7 @@ async fn the_ledger_has_every_row(world: &World) {
             if page.is_empty() {
                 break;
             }
-            assert!(page.len() <= most);
+            assert!(page.len() <= most && found.len() < ENDLESS);
             found.extend(page);
         }
         assert_eq!(found, rows);

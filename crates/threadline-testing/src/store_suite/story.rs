@@ -9,8 +9,8 @@ use threadline_core::history::{Aftermath, Counts, History, Proposal, Proposed};
 use threadline_core::id::{AgentId, ConversationId, Seq};
 use threadline_core::store::{self, Direction, Lease, Page, Storage, StoreError};
 
-use super::World;
 use super::facts::{ADA, Words, answered, instructed, joins, said};
+use super::{ENDLESS, World};
 
 /// How long a story's lease lasts.
 pub(super) const LONG_MS: u64 = 100 * 24 * 3600 * 1000;
@@ -174,7 +174,7 @@ pub(super) async fn read_all(store: &dyn Storage, id: ConversationId, first: Pag
     loop {
         let records = store.read(id, &page).await.unwrap();
         let Some(last) = records.last() else { return all };
-        assert!(records.len() <= page.most);
+        assert!(records.len() <= page.most && all.len() < ENDLESS);
         let last = last.open().unwrap().seq;
         all.extend(records);
         page.from = match page.direction {

@@ -7,8 +7,8 @@ use std::path::Path;
 use anyhow::{Context as _, bail};
 use tempfile::NamedTempFile;
 use threadline_core::id::Seq;
-use threadline_core::store::{Conversation, Lease};
-use threadline_core::transfer::{self, Exported};
+use threadline_core::store::{Conversation, Lease, StoreError};
+use threadline_core::transfer::{self, ExportError, Exported};
 
 use crate::args::Export;
 use crate::compose::Parts;
@@ -100,6 +100,11 @@ async fn r#move(
         transfer::export_move(&*parts.store, id, None, parts.stamp(), &mut out, progress).await?;
     keep(out, path)?;
     let closed = moved.close(&*parts.store, lease).await;
+    if let Err(ExportError::Changed | ExportError::Store(StoreError::Conflict { .. })) = &closed {
+        // It goes on here: a file that says otherwise would make two of it.
+        fs::remove_file(path).with_context(|| format!("could not remove {}", path.display()))?;
+        return Ok(closed?);
+    }
     closed.with_context(|| {
         format!("{} was written, but the conversation could not be closed here", path.display())
     })

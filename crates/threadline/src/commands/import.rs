@@ -101,6 +101,7 @@ fn tell(imported: Imported, view: &mut View) -> anyhow::Result<()> {
         return Ok(());
     }
     let what = match imported.new {
+        0 if imported.moved => "nothing new, but it is open again".to_owned(),
         0 => "nothing new: all of it is here already".to_owned(),
         new if new == imported.entries => format!("imported {}", counted(new, "entry", "entries")),
         new => {

@@ -16,13 +16,13 @@ fn tamper(home: &Home, sql: &str) {
 fn flip(home: &Home, entry: u32) {
     tamper(home, "DROP TRIGGER record_is_never_changed");
     let connection = Connection::open(home.database()).unwrap();
-    let place = "entry = (SELECT min(entry) FROM record) + ?1";
+    let place = format!("CAST(envelope AS TEXT) LIKE '{{\"seq\":{entry},%'");
     let read = format!("SELECT body FROM record WHERE {place}");
-    let mut body: Vec<u8> = connection.query_row(&read, [entry - 1], |row| row.get(0)).unwrap();
+    let mut body: Vec<u8> = connection.query_row(&read, [], |row| row.get(0)).unwrap();
     let last = body.iter().rposition(u8::is_ascii_alphanumeric).unwrap();
     body[last] ^= 1;
-    let write = format!("UPDATE record SET body = ?2 WHERE {place}");
-    assert_eq!(connection.execute(&write, (entry - 1, body)).unwrap(), 1);
+    let write = format!("UPDATE record SET body = ?1 WHERE {place}");
+    assert_eq!(connection.execute(&write, [body]).unwrap(), 1);
 }
 
 #[test]

@@ -69,6 +69,25 @@ fn a_moved_conversation_can_come_back() {
 }
 
 #[test]
+fn a_move_can_be_taken_back_where_it_began() {
+    let (home, elsewhere) = moved();
+    assert_snapshot!(home.run(&["import", FILE]).shown(), @r#"
+    <talk>  nothing new, but it is open again
+    it was moved here and goes on here
+    to read it: threadline show <talk>
+    "#);
+    assert_eq!(home.run(&["list", "--json"]).json()["conversations"][0]["moved_away"], false);
+    home.run(&["rewind", TALK]).ok();
+    home.run(&["verify", TALK, "--deep"]).ok();
+    // Where it is and is open already, nothing happens.
+    elsewhere.run(&["import", FILE]).ok();
+    assert_snapshot!(elsewhere.run(&["import", FILE]).shown(), @r#"
+    <talk>  nothing new: all of it is here already
+    to read it: threadline show <talk>
+    "#);
+}
+
+#[test]
 fn a_move_needs_a_file_that_can_be_written() {
     let home = Home::with(WEATHER);
     assert_snapshot!(home.run(&["export", TALK, "--move", "-o", "-"]).fails(1), @"error: a move needs a file: it is closed here only once the file is safe");

@@ -118,6 +118,14 @@ fn the_log_is_written_by_category() {
 }
 
 #[test]
+fn the_log_does_nothing_to_a_terminal() {
+    let home = Home::new();
+    home.run(&["--log", "all", "--db", "x\u{1b}[2J\n\u{202e}.db", "list"]).ok();
+    let log = logged(&home);
+    assert!(log.iter().any(|line| line.ends_with("path=x␛[2J <U+202E>.db")), "{log:#?}");
+}
+
+#[test]
 fn a_category_that_is_not_there_is_told() {
     let home = Home::new();
     let fails = |log: &str| home.run_with(&[("THREADLINE_LOG", log)], &["list"]).fails(1);
