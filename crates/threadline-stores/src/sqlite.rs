@@ -29,7 +29,7 @@ mod tests;
 mod writer;
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -93,6 +93,19 @@ pub enum Durability {
 /// The version of SQLite that is built in.
 pub fn version() -> &'static str {
     rusqlite::version()
+}
+
+/// What SQLite finds wrong with a file that is a store: its trees, and its indexes against what
+/// they are indexes of. Nothing if all is well. It reads the whole file.
+pub fn check_file(path: &Path) -> Result<Vec<String>, StoreError> {
+    let failed = |error| error::store_error("check the store's file", error);
+    let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
+    let connection = Sqlite::open_with_flags(path, flags).map_err(failed)?;
+    connection.busy_timeout(connection::BUSY_TIMEOUT).map_err(failed)?;
+    let mut check = connection.prepare("PRAGMA integrity_check(10)").map_err(failed)?;
+    let found = check.query_map([], |row| row.get::<_, String>(0)).map_err(failed)?;
+    let found = found.collect::<Result<Vec<_>, _>>().map_err(failed)?;
+    Ok(found.into_iter().filter(|line| line != "ok").collect())
 }
 
 /// Histories in a SQLite file.

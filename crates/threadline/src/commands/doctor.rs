@@ -47,6 +47,7 @@ pub(crate) async fn run(config: &Config, view: &mut View) -> anyhow::Result<Exit
     match Parts::open(config) {
         Ok(parts) => {
             checks.push(fine("open", "the database opens".to_owned()));
+            checks.push(check("file", file(config)));
             checks.push(check("conversations", conversations(&parts).await));
             checks.push(check("search", index(&parts).await));
         }
@@ -82,6 +83,16 @@ fn check(what: &'static str, outcome: anyhow::Result<String>) -> Check {
         Ok(detail) => Check { what, ok: true, detail },
         Err(error) => Check { what, ok: false, detail: chain(&error) },
     }
+}
+
+fn file(config: &Config) -> anyhow::Result<String> {
+    let found = threadline_stores::sqlite::check_file(&config.db)?;
+    anyhow::ensure!(
+        found.is_empty(),
+        "the file is damaged: {}; export what `threadline verify --all` calls sound, and import it into a new one",
+        found.join("; ")
+    );
+    Ok("its trees and indexes are sound".to_owned())
 }
 
 async fn conversations(parts: &Parts) -> anyhow::Result<String> {

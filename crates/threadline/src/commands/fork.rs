@@ -26,6 +26,8 @@ pub(crate) async fn run(parts: &Parts, arguments: &Fork, view: &mut View) -> any
     let proposed = history.propose_fork(parent.id, &aftermath, parts.stamp())?;
     let id = parts.new_id();
     parts.store.create(id, Some((parent.id, at)), &proposed.batch).await?;
+    // A cache: it spares whoever opens the fork to fold what it shares.
+    drop(parts.store.keep_snapshot(id, &proposed.history.to_snapshot(), false).await);
     if view.json {
         let forked = Forked {
             id: id.to_string(),

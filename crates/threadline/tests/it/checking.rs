@@ -83,7 +83,7 @@ fn the_doctor_finds_all_well() {
     let home = Home::with(WEATHER);
     let shown = home.run(&["doctor"]).ok();
     let checks: Vec<&str> = shown.lines().filter_map(|line| line.strip_prefix("ok ")).collect();
-    assert_eq!(checks.len(), 8, "{shown}");
+    assert_eq!(checks.len(), 9, "{shown}");
     assert!(shown.contains("1 conversation\n"), "{shown}");
     let json = home.run(&["doctor", "--json"]).json();
     assert_eq!(json["ok"], true);
@@ -110,6 +110,27 @@ fn the_doctor_tells_of_a_file_that_is_no_database() {
     );
     assert_snapshot!(wrong(&home), @"wrong  open          could not open the database ~/.local/share/threadline/threadline.db: the store is damaged: ~/.local/share/threadline/threadline.db cannot be read as a store (file is not a database); choose another path or restore a backup");
     assert_snapshot!(home.run(&["list"]).fails(1), @"error: could not open the database ~/.local/share/threadline/threadline.db: the store is damaged: ~/.local/share/threadline/threadline.db cannot be read as a store (file is not a database); choose another path or restore a backup");
+}
+
+#[test]
+fn the_doctor_tells_of_a_damaged_index() {
+    let home = Home::with(WEATHER);
+    // A row is changed while its index looks away: no command stumbles over it.
+    tamper(
+        &home,
+        "PRAGMA writable_schema = ON;
+         CREATE TEMP TABLE kept AS
+           SELECT * FROM sqlite_schema WHERE name = 'conversation_created';
+         DELETE FROM sqlite_schema WHERE name = 'conversation_created';
+         PRAGMA writable_schema = RESET;
+         UPDATE conversation SET created_at = created_at + 1;
+         PRAGMA writable_schema = ON;
+         INSERT INTO sqlite_schema SELECT * FROM kept;
+         PRAGMA writable_schema = RESET;",
+    );
+    let wrong = wrong(&home);
+    assert!(wrong.starts_with("wrong  file          the file is damaged: "), "{wrong}");
+    assert!(wrong.contains("threadline verify --all"), "{wrong}");
 }
 
 #[test]
