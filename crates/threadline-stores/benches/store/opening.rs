@@ -46,7 +46,7 @@ struct Case {
 async fn opening(setting: &Setting, report: &mut Report) -> Outcome<()> {
     let long = setting.of(1_000_000, 5000);
     let steady = GeneratorOptions { rewinds_percent: 0, ..GeneratorOptions::mixed(1, 1) };
-    let mut cases = vec![shorts(setting, "short", &steady).await?];
+    let mut cases = vec![shorts(setting, &steady).await?];
     cases.push(filled(setting, "long", steady.clone(), long).await?);
     cases.push(forked(setting, &cases).await?);
     let shares = vec![33, 33, 23, 10, 1];
@@ -54,31 +54,24 @@ async fn opening(setting: &Setting, report: &mut Report) -> Outcome<()> {
     let mut rare = filled(setting, "one agent's hundredth", shared, long).await?;
     rare.agent = AgentId(5);
     cases.push(rare);
-    // What a window of a rewound history holds differs, so it is compared with its like.
     let rewinding = GeneratorOptions { rewinds_percent: 40, ..steady };
-    cases.push(shorts(setting, "short with rewinds", &rewinding).await?);
     cases.push(filled(setting, "rewinds", rewinding, setting.of(300_000, 3000)).await?);
     for _ in 0..setting.of(9, 2) {
         for case in &mut cases {
             case.round().await?;
         }
     }
-    let mut against = None;
-    for case in &cases {
-        match against {
-            Some(short) if !case.is_short() => case.tell(short, report),
-            Some(_) | None => {
-                fact(&case.name, format!("{} rows in its window", case.rows.median()));
-                against = Some(case);
-            }
-        }
+    let [short, others @ ..] = &cases[..] else { return Err("nothing to compare".into()) };
+    fact(&short.name, format!("{} rows in its window", short.rows.median()));
+    for case in others {
+        case.tell(short, report);
     }
     Ok(())
 }
 
 /// Short conversations, in one file.
-async fn shorts(setting: &Setting, name: &str, options: &GeneratorOptions) -> Outcome<Case> {
-    let path = setting.path(&format!("{name}.db"));
+async fn shorts(setting: &Setting, options: &GeneratorOptions) -> Outcome<Case> {
+    let path = setting.path("short.db");
     let store = filling::open(&path, Durability::Normal)?;
     let mut ids = Vec::new();
     for seed in 1..=SHORTS {
@@ -89,7 +82,7 @@ async fn shorts(setting: &Setting, name: &str, options: &GeneratorOptions) -> Ou
     drop(store);
     forget_index(&path)?;
     let first = *ids.first().ok_or("there is no short conversation")?;
-    let name = format!("{name}: {SHORTS} times {SHORT} entries");
+    let name = format!("short: {SHORTS} times {SHORT} entries");
     Ok(Case { ids, ..Case::new(name, path, first) })
 }
 
@@ -167,11 +160,6 @@ impl Case {
         }
     }
 
-    /// Whether others are compared with it.
-    fn is_short(&self) -> bool {
-        self.ids.len() > 1
-    }
-
     /// Opens it in a fresh store, and again in a warm one.
     async fn round(&mut self) -> Outcome<()> {
         for id in self.ids.clone() {
@@ -212,5 +200,8 @@ impl Case {
         ] {
             report.ratio(what, ours.median(), theirs.median(), unit, target);
         }
+        // What fits a window differs from one history to another.
+        let a_row = |case: &Self| case.again.median() / case.rows.median().max(1.0);
+        report.ratio("  opened again, for a row", a_row(self), a_row(short), "us", None);
     }
 }
