@@ -338,5 +338,6 @@ fn child() {
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let peak: u64 = peak.map_or(0, |peak| peak.trim().trim_end_matches(" kB").parse().unwrap());
     child::tell(&format!("{length} bytes exported and imported, {peak} kB of memory at most"));
-    assert!(peak < 200 * 1024, "{peak} kB");
+    // It does not grow with the size: 187 MB at 70 MB, 191 MB at 350 MB.
+    assert!(peak < 256 * 1024, "{peak} kB");
 }
