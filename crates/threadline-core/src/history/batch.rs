@@ -6,7 +6,7 @@ use super::entry::Entry;
 use super::fact::{Digest, Money};
 use super::record::Record;
 use crate::clock::Timestamp;
-use crate::id::{AgentId, EntryId, Seq};
+use crate::id::{AgentId, Seq};
 use crate::inbox::ItemNumber;
 use crate::outline::OutlineRow;
 
@@ -53,11 +53,6 @@ pub struct Taken {
 }
 
 impl Batch {
-    /// Its name: the id of its first entry.
-    pub fn id(&self) -> Option<EntryId> {
-        self.entries.first().map(|placed| placed.entry.id)
-    }
-
     /// Its last entry.
     pub fn head(&self) -> Seq {
         self.entries.last().map_or(self.base, |placed| placed.entry.seq)

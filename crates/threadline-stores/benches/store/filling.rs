@@ -6,15 +6,14 @@ use std::sync::Arc;
 use rusqlite::Connection;
 use threadline_core::clock::{Clock as _, Timestamp};
 use threadline_core::history::Proposal;
-use threadline_core::history::fact::{AgentJoined, Input};
-use threadline_core::history::snapshot::SNAPSHOT_EVERY;
+use threadline_core::history::fact::{AgentJoined, Fact, Input};
 use threadline_core::history::{History, Proposed, Refused, Stamp};
 use threadline_core::id::{AgentId, ConversationId, IdSource};
-use threadline_core::store::{DEFAULT_TENANT, Intake as _, Lease, Origin, Search as _, Store as _};
+use threadline_core::store::{DEFAULT_TENANT, Lease, Search as _, Store as _};
 use threadline_core::tokens::Estimator;
 use threadline_stores::sqlite::{Durability, SqliteOptions, SqliteStore};
 use threadline_testing::clock::ManualClock;
-use threadline_testing::generator::{Generator, GeneratorOptions};
+use threadline_testing::generator::{self, Generator, GeneratorOptions};
 use threadline_testing::ids::SeededIds;
 
 use crate::Outcome;
@@ -116,23 +115,14 @@ pub(crate) async fn fill(
     entries: u64,
 ) -> Outcome<Filled> {
     let mut generator = Generator::new(options);
-    let stage = store.begin_intake(id, threadline_core::id::Seq::ZERO).await?;
     let mut filled = Filled::default();
-    while generator.history().head().0 < entries {
-        let proposed = generator.next_within(entries - generator.history().head().0)?;
-        let (from, to) = (proposed.batch.base.0, proposed.batch.head().0);
-        let due = from / SNAPSHOT_EVERY != to / SNAPSHOT_EVERY;
-        let snapshot = due.then(|| proposed.history.to_snapshot());
-        store.stage(stage, &proposed.batch, snapshot.as_ref()).await?;
-        for placed in &proposed.batch.entries {
+    generator::fill(store, id, &mut generator, entries, |batch| {
+        for placed in &batch.entries {
             filled.bytes += placed.record.size();
-            let rewound =
-                matches!(placed.entry.fact, threadline_core::history::fact::Fact::Rewound(_));
-            filled.rewinds += usize::from(rewound);
+            filled.rewinds += usize::from(matches!(placed.entry.fact, Fact::Rewound(_)));
         }
-    }
-    store.adopt(stage, Origin::Own, &[]).await?;
-    store.keep_snapshot(id, &generator.history().to_snapshot(), false).await?;
+    })
+    .await?;
     Ok(filled)
 }
 

@@ -3,7 +3,7 @@
 use threadline_core::history::batch::Batch;
 use threadline_core::history::snapshot::SNAPSHOT_EVERY;
 use threadline_core::history::{History, Refused};
-use threadline_core::id::{ConversationId, Seq};
+use threadline_core::id::ConversationId;
 use threadline_core::store::{Origin, StageId, Storage, StoreError};
 
 use super::Generator;
@@ -26,19 +26,19 @@ pub enum FillError {
 /// on with one that was begun with this generator.
 ///
 /// It is taken in as a whole, which needs no sync for every batch. Snapshots are kept as when it
-/// is driven. `progress` is told the head after every batch.
+/// is driven. `progress` is shown every batch.
 pub async fn fill(
     storage: &dyn Storage,
     id: ConversationId,
     generator: &mut Generator,
     entries: u64,
-    mut progress: impl FnMut(Seq),
+    mut progress: impl FnMut(&Batch),
 ) -> Result<(), FillError> {
     let stage = storage.begin_intake(id, generator.history().head()).await?;
     let (mut slice, mut bytes): (Option<Batch>, usize) = (None, 0);
     while generator.history().head().0 < entries {
         let batch = generator.next_within(entries - generator.history().head().0)?.batch;
-        progress(batch.head());
+        progress(&batch);
         bytes += batch.entries.iter().map(|placed| placed.record.size()).sum::<usize>();
         let joined = match slice.take() {
             None => batch,

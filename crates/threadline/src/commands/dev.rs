@@ -20,7 +20,8 @@ pub(crate) async fn generate(
     let mut generator = Generator::new(GeneratorOptions::mixed(arguments.seed, arguments.agents));
     let id = parts.new_id();
     let mut progress = Progress::new("generated", Some(arguments.entries), view);
-    fill(&*parts.store, id, &mut generator, arguments.entries, |head| progress.at(head.0)).await?;
+    fill(&*parts.store, id, &mut generator, arguments.entries, |batch| progress.at(batch.head().0))
+        .await?;
     drop(progress);
     let entries = generator.history().head().0;
     if view.json {
