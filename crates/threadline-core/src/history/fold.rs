@@ -8,7 +8,7 @@ use super::batch::{Interaction, LastMessage, MessageKind};
 use super::counts::{Counts, gist, one_line};
 use super::entry::Entry;
 use super::fact::{
-    AgentJoined, Described, Fact, Input, InvocationFailed, Output, Purpose, Recap, Sender, Stop,
+    AgentJoined, Described, Digest, Fact, Input, InvocationFailed, Output, Purpose, Recap, Sender, Stop,
     TimerSet, ToolResults, Usage,
 };
 use super::rule::Rule;
@@ -358,6 +358,7 @@ impl PathState {
         agent.interact(Interaction::Error, entry);
         if let Some(turn) = &mut agent.turn {
             turn.failures = turn.failures.saturating_add(1);
+            turn.spend(failed.usage.unwrap_or_default());
         }
         Ok(())
     }
@@ -526,18 +527,31 @@ impl Turn {
             steps: 0,
             calls: 0,
             failures: 0,
+            pauses: 0,
+            tokens: 0,
+            last_call: None,
+            repeats: 0,
             input: String::new(),
             tools: Vec::new(),
             output: String::new(),
         }
     }
 
+    fn spend(&mut self, usage: Usage) {
+        self.tokens = self.tokens.saturating_add(usage.input).saturating_add(usage.output);
+    }
+
     fn took_output(&mut self, output: &Output, text: &str) {
         self.steps = self.steps.saturating_add(1);
         self.failures = 0;
+        self.pauses = if output.stop == Stop::Paused { self.pauses.saturating_add(1) } else { 0 };
+        self.spend(output.usage);
         self.output = one_line(text, DESCRIPTION_CAP);
         for call in output.calls() {
             self.calls = self.calls.saturating_add(1);
+            let digest = Digest::of(format!("{}\n{}", call.name, call.arguments).as_bytes());
+            let again = self.last_call.replace(digest) == Some(digest);
+            self.repeats = if again { self.repeats.saturating_add(1) } else { 1 };
             let known = self.tools.iter_mut().find(|(name, _)| *name == call.name);
             if let Some((_, times)) = known {
                 *times = times.saturating_add(1);

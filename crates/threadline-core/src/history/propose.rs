@@ -137,19 +137,27 @@ impl History {
         proposals: impl IntoIterator<Item = Proposal>,
         stamp: Stamp<'_>,
     ) -> Result<Proposed, Refused> {
+        let mut draft = self.draft(stamp)?;
+        for proposal in proposals {
+            draft.place(proposal)?;
+        }
+        if draft.placed.len() - draft.settled > BATCH_CAP_ENTRIES {
+            return Err(Refused::Size);
+        }
+        draft.finish()
+    }
+
+    /// A batch that follows this history, to be filled fact by fact.
+    ///
+    /// On a copy it begins by settling what was open.
+    pub fn draft<'a>(&self, stamp: Stamp<'a>) -> Result<Draft<'a>, Refused> {
         let mut draft = Draft::new(self.clone(), stamp)?;
         if self.is_copy() {
             draft.history.state_mut().withdraw();
             draft.settle(&Aftermath::default())?;
+            draft.settled = draft.placed.len();
         }
-        let settled = draft.placed.len();
-        for proposal in proposals {
-            draft.place(proposal)?;
-        }
-        if draft.placed.len() - settled > BATCH_CAP_ENTRIES {
-            return Err(Refused::Size);
-        }
-        draft.finish()
+        Ok(draft)
     }
 
     /// A batch that moves the head back to where `past` ends, and settles what was open there.
@@ -188,8 +196,8 @@ impl History {
     }
 }
 
-/// A batch in the making.
-struct Draft<'a> {
+/// A batch in the making: facts are placed one by one, each by what the ones before it amount to.
+pub struct Draft<'a> {
     base: (Seq, super::fact::Digest),
     history: History,
     placed: Vec<Placed>,
@@ -197,10 +205,48 @@ struct Draft<'a> {
     touched: BTreeSet<AgentId>,
     taken: Vec<Taken>,
     bytes: usize,
+    /// How many entries settle what was open in a copy.
+    settled: usize,
     stamp: Stamp<'a>,
 }
 
 impl<'a> Draft<'a> {
+    /// The history with what is placed so far.
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// The entries placed so far.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.placed.iter().map(|placed| &placed.entry)
+    }
+
+    /// Whether no fact was placed; what settles a copy does not count.
+    pub fn is_empty(&self) -> bool {
+        self.placed.len() == self.settled
+    }
+
+    /// How many more facts it takes, and how many more bytes.
+    pub fn room(&self) -> (usize, usize) {
+        let placed = self.placed.len() - self.settled;
+        (BATCH_CAP_ENTRIES.saturating_sub(placed), BATCH_CAP_BYTES.saturating_sub(self.bytes))
+    }
+
+    /// Places a fact; gives its entry. If it is refused, the draft is as it was.
+    pub fn try_place(&mut self, proposal: Proposal) -> Result<Seq, Refused> {
+        let (counts, takes) = (proposal.counts, proposal.takes);
+        let (entry, record) = self.seal(proposal)?;
+        let (entries, bytes) = self.room();
+        if entries == 0 || record.size() > bytes {
+            return Err(Refused::Size);
+        }
+        let row = self.history.apply(&entry, record.hash, counts)?;
+        let seq = entry.seq;
+        self.rows.extend(row);
+        self.keep(entry, record, takes);
+        Ok(seq)
+    }
+
     fn new(history: History, stamp: Stamp<'a>) -> Result<Self, Refused> {
         if let Some(seq) = history.ledger().unrecognised {
             return Err(Refused::NotUnderstood(seq));
@@ -213,6 +259,7 @@ impl<'a> Draft<'a> {
             touched: BTreeSet::new(),
             taken: Vec::new(),
             bytes: 0,
+            settled: 0,
             stamp,
         })
     }
@@ -295,7 +342,8 @@ impl<'a> Draft<'a> {
         self.place(Proposal::new(id, results, self.stamp.counter))
     }
 
-    fn finish(self) -> Result<Proposed, Refused> {
+    /// What was placed, as a batch.
+    pub fn finish(self) -> Result<Proposed, Refused> {
         if self.placed.is_empty() || self.bytes > BATCH_CAP_BYTES {
             return Err(Refused::Size);
         }

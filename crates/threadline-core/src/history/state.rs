@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::batch::{AgentSums, Interaction, LastMessage, State, Sums};
 use super::fact::{
-    AgentJoined, Answer, CallMode, Effect, Money, PolicySet, Status, TimerSet, Usage,
+    AgentJoined, Answer, CallMode, Digest, Effect, Money, PolicySet, Status, TimerSet, Usage,
 };
 use super::sections::Levels;
 use crate::clock::Timestamp;
@@ -119,6 +119,14 @@ pub struct Turn {
     pub calls: u32,
     /// Failed invocations since the last output or seal.
     pub failures: u32,
+    /// Outputs in a row that asked to be asked again.
+    pub pauses: u32,
+    /// What its invocations took, failed ones included.
+    pub tokens: u64,
+    /// Its newest call, by the digest of name and arguments.
+    pub last_call: Option<Digest>,
+    /// How often that call was made in a row.
+    pub repeats: u32,
     /// Its newest input, shortened.
     pub input: String,
     /// The tools it called, and how often, in the order of their first call.
@@ -200,10 +208,16 @@ pub struct Finished {
 pub struct Approval {
     /// The entry that asked.
     pub asked: Seq,
+    /// Digest of the arguments it is about.
+    pub digest: Digest,
     /// When it expires.
     pub until: Timestamp,
+    /// What counts if nobody answers.
+    pub default: Answer,
     /// The answer, if there is one.
     pub answer: Option<Answer>,
+    /// The entry that gave it.
+    pub given: Option<Seq>,
 }
 
 /// A timer that will fire.

@@ -87,7 +87,14 @@ impl PathState {
         if call.approval.is_some() || call.started.is_some() || call.finished.is_some() {
             return Err(Rule::Question(asked.call));
         }
-        call.approval = Some(Approval { asked: entry.seq, until: asked.until, answer: None });
+        call.approval = Some(Approval {
+            asked: entry.seq,
+            digest: asked.digest,
+            until: asked.until,
+            default: asked.default,
+            answer: None,
+            given: None,
+        });
         Ok(())
     }
 
@@ -98,7 +105,9 @@ impl PathState {
     ) -> Result<(), Rule> {
         let call = self.open_call(entry.agent, given.call)?;
         match &mut call.approval {
-            Some(approval) if approval.answer.is_none() => approval.answer = Some(given.answer),
+            Some(approval) if approval.answer.is_none() => {
+                (approval.answer, approval.given) = (Some(given.answer), Some(entry.seq));
+            }
             Some(_) | None => return Err(Rule::Question(given.call)),
         }
         Ok(())

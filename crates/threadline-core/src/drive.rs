@@ -1,0 +1,289 @@
+//! Driving: all control flow of a conversation, as a pure machine.
+//!
+//! A [`Driver`] is told what happened, one [`Event`] at a time, and says what it wants done, as
+//! [`Command`]s. It reads no clock, touches no store and starts no task: the runtime does, and so
+//! does the simulator, in a world of its own. What it holds beyond the history is only what this
+//! process has under way; all else is derived from the history, so that a driver can be dropped
+//! at any moment and another can take its place.
+//!
+//! Everything recorded goes through one append at a time. Between two appends the driver places
+//! all facts that can be placed ([`place`](self)): what has landed, what waits in the inbox, what
+//! the agents' next steps record. What has an effect follows only once its batch is durable.
+
+mod appending;
+mod asking;
+mod calls;
+mod command;
+mod event;
+mod items;
+mod place;
+mod policy;
+mod setting;
+mod step;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+pub use command::{Command, Gather, Notice, Rest, Run, Stopped};
+pub use event::{Alarm, Event, Gathered, Outcome, Past, Setback, Ticket};
+pub use setting::{Limits, Setting, Toolset, ToolsetRefused};
+pub use step::{CallStep, RunState, Step, next_step, run_state};
+
+use self::appending::Appending;
+use self::asking::Asking;
+use self::calls::{CallText, Running};
+use self::items::{Cancelling, Rewinding};
+use self::place::Landed;
+use self::setting::Shown;
+use crate::clock::Timestamp;
+use crate::history::History;
+use crate::history::entry::Entry;
+use crate::history::fact::{AgentJoined, Fact};
+use crate::id::{AgentId, CallId, ConversationId, Seq};
+use crate::inbox::{Item, ItemNumber};
+use crate::widget::Widgets;
+
+/// Drives one conversation.
+pub struct Driver {
+    conversation: ConversationId,
+    setting: Arc<Setting>,
+    /// The history as it is durable.
+    history: History,
+    /// The widgets as they are durable.
+    widgets: Widgets,
+    /// Open calls as their models wrote them.
+    texts: BTreeMap<CallId, CallText>,
+    /// What waits, as far as it is known here.
+    inbox: BTreeMap<ItemNumber, Item>,
+    /// The append under way.
+    appending: Option<Appending>,
+    /// What has happened and waits to be recorded.
+    landed: VecDeque<Landed>,
+    /// Models that are being asked.
+    asking: BTreeMap<AgentId, Asking>,
+    /// Calls that run, or that are looked into.
+    running: BTreeMap<CallId, Running>,
+    /// Agents whose turn is being stopped.
+    cancelling: BTreeMap<AgentId, Cancelling>,
+    /// The rewind under way.
+    rewinding: Option<Rewinding>,
+    /// Agents whose model is not asked before a while has passed.
+    paused: BTreeSet<AgentId>,
+    /// What agents are shown of their tools, by their settings.
+    shown: BTreeMap<AgentId, (Arc<AgentJoined>, Shown)>,
+    tickets: u64,
+    wake_at: Option<Timestamp>,
+    resting: bool,
+    stopped: bool,
+}
+
+/// What a driver begins with.
+#[derive(Debug)]
+pub struct Opening {
+    /// The history.
+    pub history: History,
+    /// The widgets as the history has them.
+    pub widgets: Widgets,
+    /// The entries that [`Opening::needs`] names.
+    pub entries: Vec<Entry>,
+}
+
+impl Opening {
+    /// The entries that a driver of this history needs: outputs whose calls are open, and the
+    /// newest starts of those calls.
+    pub fn needs(history: &History) -> Vec<Seq> {
+        let mut seqs = BTreeSet::new();
+        for agent in history.state().agents.values() {
+            for (id, call) in agent.open_calls().filter(|(_, call)| call.finished.is_none()) {
+                seqs.insert(id.output);
+                seqs.extend(call.started.map(|started| started.seq));
+            }
+        }
+        seqs.into_iter().collect()
+    }
+}
+
+impl Driver {
+    /// A driver of a conversation. It does nothing before it is told to begin.
+    pub fn new(conversation: ConversationId, setting: Arc<Setting>, opening: Opening) -> Self {
+        let mut driver = Self {
+            conversation,
+            setting,
+            history: opening.history,
+            widgets: opening.widgets,
+            texts: BTreeMap::new(),
+            inbox: BTreeMap::new(),
+            appending: None,
+            landed: VecDeque::new(),
+            asking: BTreeMap::new(),
+            running: BTreeMap::new(),
+            cancelling: BTreeMap::new(),
+            rewinding: None,
+            paused: BTreeSet::new(),
+            shown: BTreeMap::new(),
+            tickets: 0,
+            wake_at: None,
+            resting: false,
+            stopped: false,
+        };
+        for entry in &opening.entries {
+            driver.note_texts(entry);
+        }
+        driver
+    }
+
+    /// The history as it is durable.
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// The widgets as they are durable.
+    pub fn widgets(&self) -> &Widgets {
+        &self.widgets
+    }
+
+    /// Takes in what happened, and says what is to be done.
+    ///
+    /// Once it has stopped it says nothing any more.
+    pub fn on(&mut self, event: Event, at: Timestamp) -> Vec<Command> {
+        let mut out = Vec::new();
+        if self.stopped {
+            return out;
+        }
+        if let Some(seq) = self.history.ledger().unrecognised {
+            self.stop(Stopped::NotUnderstood(seq), &mut out);
+            return out;
+        }
+        self.take_in(event, at, &mut out);
+        self.move_on(at, &mut out);
+        out
+    }
+
+    fn take_in(&mut self, event: Event, at: Timestamp, out: &mut Vec<Command>) {
+        match event {
+            Event::Begin | Event::Due => {}
+            Event::Arrived(items) => self.inbox.extend(items),
+            Event::Appended => self.appended(out),
+            Event::NotAppended(setback) => self.not_appended(setback, out),
+            Event::Gathered { agent, ticket, gathered } => {
+                self.gathered(agent, ticket, gathered, out);
+            }
+            Event::NotGathered { agent, ticket, setback } => {
+                self.not_gathered(agent, ticket, setback, out);
+            }
+            Event::Delta { agent, ticket, delta } => self.delta(agent, ticket, delta, out),
+            Event::Broke { agent, ticket, error } => self.broke(agent, ticket, error),
+            Event::Ran { call, outcome } => self.ran(call, outcome),
+            Event::Reconciled { call, outcome } => self.reconciled(call, outcome),
+            Event::Past { item, past } => self.past(item, past, at, out),
+            Event::Alarm(alarm) => self.alarm(alarm, out),
+            Event::LeaseLost => self.stop(Stopped::LeaseLost, out),
+        }
+    }
+
+    fn alarm(&mut self, alarm: Alarm, out: &mut Vec<Command>) {
+        match alarm {
+            Alarm::Backoff(agent) => {
+                self.paused.remove(&agent);
+            }
+            Alarm::Append => self.append_again(out),
+            Alarm::Grace(agent) => self.grace_is_over(agent),
+            Alarm::Rewind => self.fetch_past_again(out),
+        }
+    }
+
+    /// Records what can be recorded, starts what can be started, and rests if there is nothing.
+    fn move_on(&mut self, at: Timestamp, out: &mut Vec<Command>) {
+        if self.stopped {
+            return;
+        }
+        self.record(at, out);
+        if self.stopped {
+            return;
+        }
+        self.ask(out);
+        self.rest(out);
+    }
+
+    /// Says once that nothing is left to do, and when to look again.
+    fn rest(&mut self, out: &mut Vec<Command>) {
+        let busy = self.appending.is_some()
+            || !self.landed.is_empty()
+            || !self.asking.is_empty()
+            || !self.running.is_empty()
+            || !self.cancelling.is_empty()
+            || !self.paused.is_empty()
+            || self.rewinding.is_some();
+        let wake_at = self.next_moment();
+        if wake_at != self.wake_at {
+            self.wake_at = wake_at;
+            out.push(Command::WakeAt(wake_at));
+        }
+        if busy {
+            self.resting = false;
+        } else if !self.resting {
+            self.resting = true;
+            out.push(Command::Rest(self.rests_for()));
+        }
+    }
+
+    fn rests_for(&self) -> Rest {
+        let agents = &self.history.state().agents;
+        let mut in_turn = agents.iter().filter(|(_, agent)| agent.present && agent.in_turn());
+        if self.history.is_copy() || in_turn.clone().next().is_none() {
+            return Rest::Idle;
+        }
+        let asks = |(id, _): (&AgentId, _)| {
+            run_state(&self.history, *id) == RunState::AwaitingApproval
+        };
+        if in_turn.any(asks) { Rest::Approval } else { Rest::Time }
+    }
+
+    /// When something will be due: a timer, a question, an item of the inbox.
+    fn next_moment(&self) -> Option<Timestamp> {
+        let items = self.inbox.values().filter_map(|item| item.due);
+        self.history.state().wake_at().into_iter().chain(items).min()
+    }
+
+    fn stop(&mut self, why: Stopped, out: &mut Vec<Command>) {
+        if self.stopped {
+            return;
+        }
+        self.stopped = true;
+        for (agent, asking) in std::mem::take(&mut self.asking) {
+            out.push(Command::Abandon { agent, ticket: asking.ticket });
+        }
+        for call in std::mem::take(&mut self.running).into_keys() {
+            out.push(Command::StopCall(call));
+        }
+        out.push(Command::Stop(why));
+    }
+
+    /// Keeps what the model wrote of open calls, and what they were started with.
+    fn note_texts(&mut self, entry: &Entry) {
+        match &entry.fact {
+            Fact::Output(output) => {
+                for (index, call) in (0..).zip(output.calls()) {
+                    let id = CallId::new(entry.seq, index);
+                    self.texts.insert(id, CallText::new(entry.agent, call));
+                }
+            }
+            Fact::ToolStarted(started) => {
+                if let (Some(text), Some(arguments)) =
+                    (self.texts.get_mut(&started.call), &started.arguments)
+                {
+                    text.ran_with = Some(Arc::clone(arguments));
+                }
+            }
+            Fact::ToolResults(results) => {
+                self.texts.retain(|id, _| id.output != results.output);
+            }
+            _ => {}
+        }
+    }
+
+    fn next_ticket(&mut self) -> Ticket {
+        self.tickets += 1;
+        Ticket(self.tickets)
+    }
+}

@@ -1,0 +1,148 @@
+//! One append at a time: what becomes of it, and what follows once it is durable.
+
+use std::sync::Arc;
+
+use super::command::{Command, Notice, Stopped};
+use super::event::{Alarm, Setback};
+use super::place::Landed;
+use super::step::run_state;
+use super::{Driver, calls};
+use crate::history::batch::Batch;
+use crate::history::entry::Entry;
+use crate::history::fact::{Fact, Purpose, Status, ToolStarted};
+use crate::history::{History, Proposed};
+use crate::id::AgentId;
+use crate::store::snapshot_due;
+use crate::widget::Widgets;
+
+/// How long to wait before a batch is appended again, at first and at most.
+const AGAIN_MS: u64 = 50;
+const AGAIN_CAP_MS: u64 = 10_000;
+
+/// An append under way.
+pub(super) struct Appending {
+    batch: Arc<Batch>,
+    /// The history and the widgets as they are once it is durable.
+    history: History,
+    widgets: Widgets,
+    /// How often it was tried in vain.
+    setbacks: u32,
+}
+
+impl Appending {
+    /// Whether an agent stands elsewhere once the batch is durable.
+    pub(super) fn moves(&self, agent: AgentId, now: &History) -> bool {
+        self.history.agent(agent) != now.agent(agent)
+    }
+}
+
+impl Driver {
+    pub(super) fn append(
+        &mut self,
+        proposed: Proposed,
+        widgets: Widgets,
+        out: &mut Vec<Command>,
+    ) {
+        let Proposed { batch, history } = proposed;
+        let batch = Arc::new(batch);
+        out.push(Command::Append(Arc::clone(&batch)));
+        self.appending = Some(Appending { batch, history, widgets, setbacks: 0 });
+    }
+
+    /// The append under way is durable: now it counts, and what it allows may begin.
+    pub(super) fn appended(&mut self, out: &mut Vec<Command>) {
+        let Some(Appending { batch, history, widgets, .. }) = self.appending.take() else {
+            return;
+        };
+        let before = std::mem::replace(&mut self.history, history);
+        self.widgets = widgets;
+        for taken in &batch.taken {
+            self.inbox.remove(&taken.item);
+        }
+        for placed in &batch.entries {
+            self.note_texts(&placed.entry);
+            out.push(Command::Publish(Notice::Entry(Arc::new(placed.entry.clone()))));
+        }
+        self.publish_states(&before, out);
+        for placed in &batch.entries {
+            self.follow_up(&placed.entry, out);
+        }
+        if let Some(due) = snapshot_due(&batch) {
+            let mut snapshot = self.history.to_snapshot();
+            snapshot.widgets = self.widgets.encode();
+            let snapshot = Box::new(snapshot);
+            out.push(Command::KeepSnapshot { snapshot, for_good: due.for_good });
+        }
+    }
+
+    fn publish_states(&self, before: &History, out: &mut Vec<Command>) {
+        for agent in self.history.state().agents.keys() {
+            let (from, to) = (run_state(before, *agent), run_state(&self.history, *agent));
+            if from != to {
+                out.push(Command::Publish(Notice::State { agent: *agent, from, to }));
+            }
+        }
+    }
+
+    /// What may begin now that its beginning is on record.
+    fn follow_up(&mut self, entry: &Entry, out: &mut Vec<Command>) {
+        match &entry.fact {
+            Fact::InvocationStarted(started) if started.purpose == Purpose::Step => {
+                self.proceed(entry, out);
+            }
+            Fact::ToolStarted(started) => self.run(entry, started, out),
+            _ => {}
+        }
+    }
+
+    fn run(&mut self, entry: &Entry, started: &ToolStarted, out: &mut Vec<Command>) {
+        let id = started.call;
+        if self.cancelling.contains_key(&entry.agent) {
+            // Stopped between the record and the run: it is certain that nothing happened.
+            self.land_finish(entry.agent, id, Status::Failed, "cancelled before it ran");
+            return;
+        }
+        match self.run_of(entry, started) {
+            Some(run) => {
+                self.running.insert(id, calls::Running::new(entry.agent, &run));
+                out.push(Command::Run(run));
+            }
+            // The tool was there when the start was placed; it cannot have gone since.
+            None => self.land_finish(entry.agent, id, Status::Failed, "the tool is not there"),
+        }
+    }
+
+    fn land_finish(&mut self, agent: AgentId, id: crate::id::CallId, status: Status, text: &str) {
+        if let Some(written) = self.texts.get(&id) {
+            let finished = written.finished(id, status, text);
+            self.landed.push_back(Landed::Finished { agent, finished, metadata: None });
+        }
+    }
+
+    /// The append under way did not answer, or was refused.
+    pub(super) fn not_appended(&mut self, setback: Setback, out: &mut Vec<Command>) {
+        let Some(appending) = &mut self.appending else { return };
+        match setback {
+            Setback::Fenced => self.stop(Stopped::LeaseLost, out),
+            Setback::Never(why) => self.stop(Stopped::Store(why), out),
+            // The same batch again: a store that has it says so.
+            Setback::AnswerLost(why) | Setback::Later(why) => {
+                appending.setbacks = appending.setbacks.saturating_add(1);
+                let ms = doubled(AGAIN_MS, appending.setbacks - 1, AGAIN_CAP_MS);
+                out.push(Command::Publish(Notice::Stalled(why.into())));
+                out.push(Command::Sleep { alarm: Alarm::Append, ms });
+            }
+        }
+    }
+
+    pub(super) fn append_again(&mut self, out: &mut Vec<Command>) {
+        if let Some(appending) = &self.appending {
+            out.push(Command::Append(Arc::clone(&appending.batch)));
+        }
+    }
+}
+
+/// A pause that doubles with every time, up to a cap.
+pub(super) fn doubled(first_ms: u64, times: u32, cap_ms: u64) -> u64 {
+    first_ms.saturating_mul(1_u64.checked_shl(times).unwrap_or(u64::MAX)).min(cap_ms)
+}

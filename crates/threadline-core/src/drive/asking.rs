@@ -1,0 +1,361 @@
+//! Asking a model: gather, project, prepare, record, and only then let the answer come.
+
+use std::sync::Arc;
+
+use super::command::{Command, Gather, Notice, Stopped};
+use super::event::{Gathered, Setback, Ticket};
+use super::place::{Beside, Failure, Landed, Sheet};
+use super::setting::Shown;
+use super::step::{Step, next_step};
+use super::Driver;
+use crate::choose::{Chosen, NoModel, choose};
+use crate::context::project::{
+    Material, PROJECTION_VERSION, options_for, project, wanted_tokens,
+};
+use crate::history::History;
+use crate::history::entry::Entry;
+use crate::history::fact::{
+    Digest, EndReason, FailureKind, InvocationStarted, Output, ProjectionOptions, Purpose,
+};
+use crate::id::{AgentId, Seq};
+use crate::provider::{
+    ANSWER_CAP_BYTES, AnswerForm, Assembler, Delta, Prepared, Progress, ProviderError, Request,
+    ToolChoice,
+};
+
+/// How long to wait before what could not be read is read again.
+const READ_AGAIN_MS: u64 = 1_000;
+
+/// A model that is being asked.
+pub(super) struct Asking {
+    pub(super) ticket: Ticket,
+    chosen: Chosen,
+    options: ProjectionOptions,
+    shown: Shown,
+    phase: Phase,
+    assembler: Assembler,
+}
+
+enum Phase {
+    /// What the context is made of is being read.
+    Gathering,
+    /// The request is being made.
+    Preparing { context: Digest, estimate: u64 },
+    /// The invocation is being recorded.
+    Recording,
+    /// The answer comes.
+    Streaming { started: Seq },
+}
+
+impl Asking {
+    /// What has come of the answer so far.
+    pub(super) fn partial(&self) -> crate::provider::Partial {
+        self.assembler.partial()
+    }
+}
+
+impl Driver {
+    /// The model for an agent's next step.
+    pub(super) fn choose(&self, history: &History, agent: AgentId) -> Result<Chosen, NoModel> {
+        let route = history.agent(agent).and_then(|agent| agent.joined.route.as_ref());
+        choose(route, &self.setting.models.targets())
+    }
+
+    /// Begins to ask the models of all agents that are ready for it.
+    pub(super) fn ask(&mut self, out: &mut Vec<Command>) {
+        if self.rewinding.is_some() || self.history.is_copy() {
+            return;
+        }
+        let agents: Vec<AgentId> = self.history.state().agents.keys().copied().collect();
+        for agent in agents {
+            if self.can_ask(agent) {
+                self.gather(agent, out);
+            }
+        }
+    }
+
+    fn can_ask(&self, agent: AgentId) -> bool {
+        let held = self.asking.contains_key(&agent)
+            || self.paused.contains(&agent)
+            || self.cancelling.contains_key(&agent)
+            || self.landed.iter().any(|landed| landed.agent() == agent)
+            || self.appending.as_ref().is_some_and(|append| append.moves(agent, &self.history));
+        let invoking = self.history.agent(agent).is_some_and(|agent| agent.invoking.is_some());
+        !held
+            && !invoking
+            && next_step(&self.history, agent) == Step::Invoke
+            && self.may_not_ask(&self.history, agent).is_none()
+    }
+
+    fn gather(&mut self, agent: AgentId, out: &mut Vec<Command>) {
+        let (Some(state), Ok(chosen)) =
+            (self.history.agent(agent), self.choose(&self.history, agent))
+        else {
+            return;
+        };
+        let options = options_for(&chosen.target.profile, &state.joined.options);
+        let (row, instruction) = (state.row, state.instruction.map(|(seq, _)| seq));
+        let shown = self.shown_to(agent);
+        let ticket = self.next_ticket();
+        let gather = Gather {
+            row,
+            tokens: wanted_tokens(&options),
+            instruction,
+            catalogue: shown.kept.clone(),
+        };
+        out.push(Command::Gather { agent, ticket, gather });
+        let assembler = Assembler::new(ANSWER_CAP_BYTES);
+        let asking = Asking { ticket, chosen, options, shown, phase: Phase::Gathering, assembler };
+        self.asking.insert(agent, asking);
+    }
+
+    /// What an agent is shown of its tools: made again only when its settings change.
+    fn shown_to(&mut self, agent: AgentId) -> Shown {
+        let Some(joined) = self.history.agent(agent).map(|agent| Arc::clone(&agent.joined)) else {
+            return Shown { catalogue: Arc::default(), kept: None };
+        };
+        match self.shown.get(&agent) {
+            Some((of, shown)) if *of == joined => shown.clone(),
+            Some(_) | None => {
+                let shown = self.setting.shown_to(&joined);
+                self.shown.insert(agent, (joined, shown.clone()));
+                shown
+            }
+        }
+    }
+
+    pub(super) fn gathered(
+        &mut self,
+        agent: AgentId,
+        ticket: Ticket,
+        gathered: Gathered,
+        out: &mut Vec<Command>,
+    ) {
+        let setting = Arc::clone(&self.setting);
+        let Some(asking) = self.asking.get_mut(&agent).filter(|asking| asking.ticket == ticket)
+        else {
+            return;
+        };
+        let newest = gathered.window.last().and_then(|(_, entries)| entries.last());
+        let at = newest.map(|entry| entry.at).unwrap_or_default();
+        let screen = asking.options.screen.then(|| self.widgets.screen(&self.history, agent, at));
+        let material = Material {
+            instruction: gathered.instruction,
+            window: gathered.window,
+            screen: screen.flatten().map(Arc::from),
+        };
+        let catalogue = Arc::clone(&asking.shown.catalogue);
+        let counter = &*setting.counter;
+        let projected =
+            project(&self.history, agent, &material, &catalogue, &asking.options, counter);
+        let context = match projected {
+            Ok(context) => Arc::new(context),
+            Err(error) => {
+                self.asking.remove(&agent);
+                let (reason, detail) = (EndReason::DoesNotFit, error.to_string());
+                return self.landed.push_back(Landed::End { agent, reason, detail });
+            }
+        };
+        let estimate = context.tokens() + u64::from(catalogue.tokens());
+        asking.phase = Phase::Preparing { context: context.digest(), estimate };
+        let options = self.history.agent(agent).map(|agent| agent.joined.options.clone());
+        let request = Request {
+            target: Arc::clone(&asking.chosen.target),
+            purpose: Purpose::Step,
+            context,
+            media: std::collections::BTreeMap::new(),
+            catalogue,
+            choice: ToolChoice::Free,
+            form: AnswerForm::Text,
+            options: options.unwrap_or_default(),
+            cache_key: Some(format!("{}/{agent}", self.conversation).into()),
+        };
+        out.push(Command::Invoke { agent, ticket, request: Box::new(request) });
+    }
+
+    pub(super) fn not_gathered(
+        &mut self,
+        agent: AgentId,
+        ticket: Ticket,
+        setback: Setback,
+        out: &mut Vec<Command>,
+    ) {
+        if self.asking.get(&agent).is_none_or(|asking| asking.ticket != ticket) {
+            return;
+        }
+        self.asking.remove(&agent);
+        match setback {
+            Setback::AnswerLost(why) | Setback::Later(why) => {
+                out.push(Command::Publish(Notice::Stalled(why.into())));
+                self.pause(agent, READ_AGAIN_MS, out);
+            }
+            Setback::Fenced => self.stop(Stopped::LeaseLost, out),
+            Setback::Never(why) => self.stop(Stopped::Store(why), out),
+        }
+    }
+
+    pub(super) fn delta(
+        &mut self,
+        agent: AgentId,
+        ticket: Ticket,
+        delta: Delta,
+        out: &mut Vec<Command>,
+    ) {
+        let Some(asking) = self.asking.get_mut(&agent).filter(|asking| asking.ticket == ticket)
+        else {
+            return;
+        };
+        let pushed = asking.assembler.push(&delta);
+        match (&asking.phase, pushed) {
+            (Phase::Preparing { .. }, Ok(Progress::More)) => {
+                if let Delta::Prepared(prepared) = delta {
+                    self.prepared(agent, &prepared);
+                }
+            }
+            (Phase::Streaming { started }, Ok(progress)) => {
+                let started = *started;
+                out.push(Command::Publish(Notice::Delta { agent, started, delta }));
+                if progress == Progress::Finished {
+                    self.answered(agent);
+                }
+            }
+            // Whoever executes commands waits for `Proceed` before it lets more come.
+            (Phase::Gathering | Phase::Preparing { .. } | Phase::Recording, Ok(_)) => {}
+            (_, Err(broken)) => {
+                out.push(Command::Abandon { agent, ticket });
+                self.fell_through(agent, broken.kind(), broken.to_string(), true, None);
+            }
+        }
+    }
+
+    /// The request is made: it goes on record before it is sent.
+    fn prepared(&mut self, agent: AgentId, prepared: &Prepared) {
+        let Some(asking) = self.asking.get_mut(&agent) else { return };
+        let Phase::Preparing { context, estimate } = asking.phase else { return };
+        asking.phase = Phase::Recording;
+        let started = InvocationStarted {
+            invocation: asking.chosen.target.invocation.clone(),
+            purpose: Purpose::Step,
+            options: asking.options,
+            estimate_tokens: estimate,
+            catalogue: asking.shown.kept.as_ref().map(|(digest, _)| *digest),
+            context_digest: context,
+            body_digest: prepared.body_digest,
+            projection_version: PROJECTION_VERSION,
+            encoder_version: prepared.encoder_version,
+            why: asking.chosen.why.clone(),
+        };
+        let (ticket, started) = (asking.ticket, Box::new(started));
+        self.landed.push_back(Landed::Start { agent, ticket, started });
+    }
+
+    pub(super) fn place_start(
+        &mut self,
+        sheet: &mut Sheet<'_>,
+        agent: AgentId,
+        ticket: Ticket,
+        started: Box<InvocationStarted>,
+        out: &mut Vec<Command>,
+    ) {
+        // Given up in the meantime: nothing was sent, nothing is recorded. One that broke off
+        // while it was prepared is recorded, with its failure right after it.
+        let asked = self.asking.get(&agent).is_some_and(|asking| asking.ticket == ticket);
+        let failed = self.landed.iter().any(|landed| {
+            matches!(landed, Landed::Failed { agent: of, .. } if *of == agent)
+        });
+        if !asked && !failed {
+            return;
+        }
+        let cause = sheet.draft.history().agent(agent).and_then(|agent| agent.row);
+        let beside = Beside { cause, ..Beside::default() };
+        if let Err(not_placed) = sheet.place(agent, (*started).clone(), beside) {
+            match not_placed {
+                super::place::NotPlaced::Full => {
+                    self.landed.push_front(Landed::Start { agent, ticket, started });
+                }
+                super::place::NotPlaced::Refused(_) => {
+                    self.asking.remove(&agent);
+                    out.push(Command::Abandon { agent, ticket });
+                }
+            }
+        }
+    }
+
+    /// The invocation is on record: its answer may come.
+    pub(super) fn proceed(&mut self, entry: &Entry, out: &mut Vec<Command>) {
+        let agent = entry.agent;
+        if let Some(asking) = self.asking.get_mut(&agent)
+            && matches!(asking.phase, Phase::Recording)
+        {
+            asking.phase = Phase::Streaming { started: entry.seq };
+            out.push(Command::Proceed { agent, ticket: asking.ticket });
+        }
+    }
+
+    /// The answer is whole.
+    fn answered(&mut self, agent: AgentId) {
+        let Some(asking) = self.asking.remove(&agent) else { return };
+        let invocation = asking.chosen.target.invocation.clone();
+        match asking.assembler.finish() {
+            Ok(answer) => {
+                let output = Output {
+                    blocks: answer.blocks,
+                    invocation,
+                    stop: answer.stop,
+                    usage: answer.usage,
+                    cost: answer.cost,
+                };
+                let metadata = answer.metadata;
+                self.landed.push_back(Landed::Output { agent, output, metadata });
+            }
+            Err(partial) => {
+                let failure = Failure {
+                    kind: FailureKind::Protocol,
+                    message: ENDED.to_owned(),
+                    retry: true,
+                    retry_after_ms: None,
+                    partial,
+                };
+                self.landed.push_back(Landed::Failed { agent, failure });
+            }
+        }
+    }
+
+    /// The stream ended without its terminal signal.
+    pub(super) fn broke(&mut self, agent: AgentId, ticket: Ticket, error: Option<ProviderError>) {
+        if self.asking.get(&agent).is_none_or(|asking| asking.ticket != ticket) {
+            return;
+        }
+        match error {
+            Some(error) => {
+                let (retry, after) = (error.may_pass(), error.retry_after_ms);
+                self.fell_through(agent, error.kind, error.to_string(), retry, after);
+            }
+            None => self.fell_through(agent, FailureKind::Protocol, ENDED.to_owned(), true, None),
+        }
+    }
+
+    /// An asking failed: it goes on record, its beginning first if that is not there yet.
+    fn fell_through(
+        &mut self,
+        agent: AgentId,
+        kind: FailureKind,
+        message: String,
+        retry: bool,
+        retry_after_ms: Option<u64>,
+    ) {
+        if let Some(Phase::Preparing { .. }) = self.asking.get(&agent).map(|asking| &asking.phase) {
+            // It failed before its request was made: there are no bytes to name.
+            let nothing =
+                Prepared { body_digest: Digest::of(b""), encoder_version: 0, repairs: Vec::new() };
+            self.prepared(agent, &nothing);
+        }
+        let Some(asking) = self.asking.remove(&agent) else { return };
+        let partial = asking.partial();
+        let failure = Failure { kind, message, retry, retry_after_ms, partial };
+        self.landed.push_back(Landed::Failed { agent, failure });
+    }
+}
+
+/// What is told of a stream that just ended.
+const ENDED: &str = "the answer broke off before its end";

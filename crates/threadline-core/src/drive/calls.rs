@@ -1,0 +1,431 @@
+//! Calls: whether they may begin, how they are run, and what is recorded of them.
+
+use std::sync::Arc;
+
+use super::command::{Command, Run};
+use super::event::Outcome;
+use super::place::{Landed, Sheet};
+use super::policy::verdict;
+use super::setting::Known;
+use super::step::CallStep;
+use super::{Driver, Toolset};
+use crate::history::entry::Entry;
+use crate::history::fact::{
+    ApprovalAsked, Authority, Digest, Effect, Answer, Status, ToolCall, ToolFinished, ToolStarted,
+    Verdict, WidgetChanged,
+};
+use crate::history::metadata::Metadata;
+use crate::history::sections::Section;
+use crate::id::{AgentId, CallId};
+use crate::tool::{Handling, RunRules, Validated};
+use crate::widget::{Reply, WidgetCall};
+
+/// An open call as its model wrote it.
+#[derive(Clone, Debug)]
+pub(super) struct CallText {
+    pub(super) agent: AgentId,
+    name: Arc<str>,
+    raw: Arc<str>,
+    /// What it was started with, if that differs.
+    pub(super) ran_with: Option<Arc<str>>,
+}
+
+impl CallText {
+    pub(super) fn new(agent: AgentId, call: &ToolCall) -> Self {
+        let (name, raw) = (Arc::clone(&call.name), Arc::clone(&call.arguments));
+        Self { agent, name, raw, ran_with: None }
+    }
+
+    /// An end in our own words.
+    pub(super) fn finished(&self, id: CallId, status: Status, text: &str) -> ToolFinished {
+        ToolFinished {
+            call: id,
+            name: Arc::clone(&self.name),
+            status,
+            result: vec![Section::text(text)],
+            attachments: Vec::new(),
+            elapsed_ms: 0,
+            warnings: Vec::new(),
+            error: None,
+        }
+    }
+}
+
+/// A call that runs, or that is looked into.
+pub(super) struct Running {
+    pub(super) agent: AgentId,
+    effect: Effect,
+    warnings: Vec<String>,
+}
+
+impl Running {
+    pub(super) fn new(agent: AgentId, run: &Run) -> Self {
+        let effect = match run.tool.handling {
+            Handling::Run(rules) => rules.effect,
+            // A recorded tool is never run: were it, it must not be run twice.
+            Handling::Recorded => Effect::Once,
+        };
+        Self { agent, effect, warnings: Vec::new() }
+    }
+}
+
+/// A call that is fit to begin.
+struct Fit<'a> {
+    known: &'a Known,
+    arguments: Validated,
+}
+
+impl Driver {
+    /// Moves a call on, as far as recording moves it.
+    pub(super) fn place_call(
+        &mut self,
+        sheet: &mut Sheet<'_>,
+        agent: AgentId,
+        id: CallId,
+        step: CallStep,
+        out: &mut Vec<Command>,
+    ) {
+        match step {
+            CallStep::CutOff => {
+                self.finish(sheet, agent, id, Status::Failed, "cut off by the output limit");
+            }
+            CallStep::Denied => {
+                self.finish(sheet, agent, id, Status::Skipped, "not run: it was declined");
+            }
+            CallStep::Begin => self.begin(sheet, agent, id, None),
+            CallStep::Allowed { by, digest } => {
+                self.begin(sheet, agent, id, Some((Authority::Approval(by), digest)));
+            }
+            CallStep::Asked | CallStep::Waits => {}
+            CallStep::Started { attempt, effect } => {
+                let ours = self.running.contains_key(&id) || sheet.has_started(id);
+                if !ours {
+                    self.take_over(sheet, agent, id, attempt, effect, out);
+                }
+            }
+        }
+    }
+
+    /// Begins a call that was not started, if it is fit and may.
+    fn begin(
+        &mut self,
+        sheet: &mut Sheet<'_>,
+        agent: AgentId,
+        id: CallId,
+        approved: Option<(Authority, Digest)>,
+    ) {
+        let setting = Arc::clone(&self.setting);
+        let fit = match self.fit(&setting.tools, sheet, agent, id) {
+            Ok(fit) => fit,
+            Err(why) => return self.finish(sheet, agent, id, Status::Failed, &why),
+        };
+        let digest = Digest::of(fit.arguments.text.as_bytes());
+        let authority = match approved {
+            Some((authority, shown)) if shown == digest => authority,
+            Some(_) => {
+                let text = "not run: its arguments are not those that were approved";
+                return self.finish(sheet, agent, id, Status::Skipped, text);
+            }
+            None => {
+                let policies = &sheet.draft.history().ledger().policies;
+                match verdict(&fit.known.spec, &fit.arguments.text, policies) {
+                    (Verdict::Allow, rule) => Authority::Rule(rule),
+                    (Verdict::Deny, rule) => {
+                        let text = format!("not run: a rule does not allow it ({rule})");
+                        return self.finish(sheet, agent, id, Status::Skipped, &text);
+                    }
+                    (Verdict::Ask, _) => {
+                        let until = sheet.at.plus_millis(setting.limits.approval_ms);
+                        let asked =
+                            ApprovalAsked { call: id, digest, until, default: Answer::Deny };
+                        sheet.place_for(agent, asked, id);
+                        return;
+                    }
+                }
+            }
+        };
+        match fit.known.spec.handling {
+            Handling::Recorded => self.derive(sheet, agent, id, &fit.arguments),
+            Handling::Run(rules) => self.start(sheet, agent, id, rules, authority, fit.arguments, 1),
+        }
+    }
+
+    /// What a call needs to begin: a tool that the agent has, and arguments that fit it.
+    fn fit<'a>(
+        &self,
+        tools: &'a Toolset,
+        sheet: &Sheet<'_>,
+        agent: AgentId,
+        id: CallId,
+    ) -> Result<Fit<'a>, String> {
+        let text = self.texts_in(sheet, id).ok_or("the call is not known")?;
+        let joined = sheet.draft.history().agent(agent).map(|agent| &agent.joined);
+        let theirs = joined.map(|joined| self.setting.tools_of(joined)).unwrap_or_default();
+        let known = tools.get(&text.name).filter(|known| {
+            theirs.iter().any(|tool| tool.name == known.spec.name)
+        });
+        let known = known.ok_or_else(|| {
+            let names: Vec<&str> = theirs.iter().map(|tool| &*tool.name).collect();
+            match names.is_empty() {
+                true => format!("there is no tool named {:?}; there are none", text.name),
+                false => {
+                    format!("there is no tool named {:?}; there are: {}", text.name, names.join(", "))
+                }
+            }
+        })?;
+        let arguments = known.schema.validate(&text.raw).map_err(|refused| refused.to_string())?;
+        Ok(Fit { known, arguments })
+    }
+
+    /// Places the start of a call, if it may run beside those that run already.
+    #[expect(clippy::too_many_arguments, reason = "each is a part of what is recorded")]
+    fn start(
+        &mut self,
+        sheet: &mut Sheet<'_>,
+        agent: AgentId,
+        id: CallId,
+        rules: RunRules,
+        authority: Authority,
+        arguments: Validated,
+        attempt: u32,
+    ) {
+        let others = self.running_beside(sheet, agent, id);
+        let alone = |rules: RunRules| !rules.side_by_side;
+        if others.len() >= self.setting.limits.side_by_side
+            || (!others.is_empty() && (alone(rules) || others.into_iter().any(alone)))
+        {
+            return;
+        }
+        let raw = self.texts_in(sheet, id).map(|text| Arc::clone(&text.raw));
+        let started = ToolStarted {
+            call: id,
+            attempt,
+            effect: rules.effect,
+            effect_key: format!("{}/{id}", self.conversation).into(),
+            authority,
+            arguments: (raw != Some(Arc::clone(&arguments.text))).then_some(arguments.text),
+        };
+        sheet.place_for(agent, started, id);
+    }
+
+    /// The rules of the agent's other calls that run.
+    fn running_beside(&self, sheet: &Sheet<'_>, agent: AgentId, id: CallId) -> Vec<RunRules> {
+        let Some(agent) = sheet.draft.history().agent(agent) else { return Vec::new() };
+        let runs = agent.open_calls().filter(|(other, call)| {
+            *other != id && call.started.is_some() && call.finished.is_none()
+        });
+        runs.map(|(_, call)| match self.setting.tools.get(&call.name).map(|k| k.spec.handling) {
+            Some(Handling::Run(rules)) => rules,
+            Some(Handling::Recorded) | None => RunRules::usual(Effect::Once),
+        })
+        .collect()
+    }
+
+    /// Records what a widget makes of a call: its changes and its result, in one batch. Calls to
+    /// widgets go in the order in which they were made.
+    fn derive(
+        &mut self,
+        sheet: &mut Sheet<'_>,
+        agent: AgentId,
+        id: CallId,
+        arguments: &Validated,
+    ) {
+        let Some(state) = sheet.draft.history().agent(agent) else { return };
+        let is_recorded = |name: &str| {
+            let known = self.setting.tools.get(name);
+            known.is_some_and(|known| known.spec.handling == Handling::Recorded)
+        };
+        let mut earlier = state.open_calls().take_while(|(other, _)| *other != id);
+        if earlier.any(|(_, call)| call.finished.is_none() && is_recorded(&call.name)) {
+            return;
+        }
+        let joined = Arc::clone(&state.joined);
+        let Some(text) = self.texts_in(sheet, id).cloned() else { return };
+        let call = WidgetCall {
+            tool: &text.name,
+            arguments: &arguments.text,
+            call: id,
+            by: agent,
+            at: sheet.at,
+        };
+        let Some((widget, reply)) = sheet.widgets.call(&joined, &call) else {
+            let words = "no widget of this agent has this tool";
+            return self.finish(sheet, agent, id, Status::Failed, words);
+        };
+        let (status, reply) = match reply {
+            Ok(reply) => (Status::Success, reply),
+            Err(refusal) => {
+                let (result, metadata) = (refusal.result, refusal.metadata);
+                (Status::Failed, Reply { result, metadata, ..Reply::default() })
+            }
+        };
+        if reply.changes.len() >= sheet.draft.room().0 {
+            // It comes first in the next batch. What would not fit even there is refused.
+            if sheet.draft.is_empty() {
+                let words = "not done: it makes too many changes at once";
+                self.finish(sheet, agent, id, Status::Failed, words);
+            }
+            return;
+        }
+        for change in reply.changes {
+            let changed = WidgetChanged { widget: Arc::clone(&widget), change, call: Some(id) };
+            if !sheet.place_for(agent, changed, id) {
+                return;
+            }
+        }
+        let finished = ToolFinished {
+            call: id,
+            name: text.name,
+            status,
+            result: reply.result,
+            attachments: reply.attachments,
+            elapsed_ms: 0,
+            warnings: arguments.warnings.clone(),
+            error: None,
+        };
+        self.place_finished(sheet, agent, finished, Some(reply.metadata));
+    }
+
+    /// A call that an earlier process started and that has no end: run again what may run again,
+    /// and find out about what may not.
+    fn take_over(
+        &mut self,
+        sheet: &mut Sheet<'_>,
+        agent: AgentId,
+        id: CallId,
+        attempt: u32,
+        effect: Effect,
+        out: &mut Vec<Command>,
+    ) {
+        let setting = Arc::clone(&self.setting);
+        let fit = self.fit(&setting.tools, sheet, agent, id);
+        match (effect, fit) {
+            (Effect::Once, Ok(fit)) => {
+                let run = Run {
+                    agent,
+                    call: id,
+                    tool: Arc::clone(&fit.known.spec),
+                    arguments: self
+                        .texts
+                        .get(&id)
+                        .and_then(|text| text.ran_with.clone())
+                        .unwrap_or(fit.arguments.text),
+                    attempt,
+                    effect_key: format!("{}/{id}", self.conversation).into(),
+                    at: sheet.at,
+                };
+                self.running.insert(id, Running { effect, ..Running::new(agent, &run) });
+                out.push(Command::Reconcile(run));
+            }
+            (Effect::Once, Err(_)) => self.finish(sheet, agent, id, Status::Unknown, UNKNOWN),
+            (Effect::Read | Effect::Idempotent, Ok(fit)) => match fit.known.spec.handling {
+                Handling::Run(rules) if attempt < setting.limits.call_attempts => {
+                    let authority = Authority::Rule("run again after a stop".into());
+                    let rules = RunRules { effect, ..rules };
+                    self.start(sheet, agent, id, rules, authority, fit.arguments, attempt + 1);
+                }
+                Handling::Run(_) | Handling::Recorded => {
+                    let text = format!("no answer: it was stopped {attempt} times while it ran");
+                    self.finish(sheet, agent, id, Status::Failed, &text);
+                }
+            },
+            (Effect::Read | Effect::Idempotent, Err(why)) => {
+                self.finish(sheet, agent, id, Status::Failed, &why);
+            }
+        }
+    }
+
+    /// A call as it is run once its start is durable.
+    pub(super) fn run_of(&self, entry: &Entry, started: &ToolStarted) -> Option<Run> {
+        let text = self.texts.get(&started.call)?;
+        let known = self.setting.tools.get(&text.name)?;
+        let arguments = started.arguments.as_ref().unwrap_or(&text.raw);
+        Some(Run {
+            agent: entry.agent,
+            call: started.call,
+            tool: Arc::clone(&known.spec),
+            arguments: Arc::clone(arguments),
+            attempt: started.attempt,
+            effect_key: Arc::clone(&started.effect_key),
+            at: entry.at,
+        })
+    }
+
+    pub(super) fn ran(&mut self, id: CallId, outcome: Outcome) {
+        if let Some(running) = self.running.remove(&id) {
+            self.land_outcome(id, running, outcome);
+        }
+    }
+
+    pub(super) fn reconciled(&mut self, id: CallId, outcome: Option<Outcome>) {
+        let Some(running) = self.running.remove(&id) else { return };
+        if let Some(outcome) = outcome {
+            return self.land_outcome(id, running, outcome);
+        }
+        if let Some(text) = self.texts.get(&id) {
+            let finished = text.finished(id, Status::Unknown, UNKNOWN);
+            let agent = running.agent;
+            self.landed.push_back(Landed::Finished { agent, finished, metadata: None });
+        }
+    }
+
+    fn land_outcome(&mut self, id: CallId, running: Running, outcome: Outcome) {
+        let Some(text) = self.texts.get(&id) else { return };
+        let result = outcome.outcome.result();
+        let finished = ToolFinished {
+            call: id,
+            name: Arc::clone(&text.name),
+            status: outcome.outcome.status(running.effect),
+            result: result.sections.clone(),
+            attachments: outcome.attachments,
+            elapsed_ms: outcome.elapsed_ms,
+            warnings: running.warnings,
+            error: result.error.clone(),
+        };
+        let metadata = Some(outcome.metadata);
+        self.landed.push_back(Landed::Finished { agent: running.agent, finished, metadata });
+    }
+
+    /// Ends a call in our own words.
+    pub(super) fn finish(
+        &self,
+        sheet: &mut Sheet<'_>,
+        agent: AgentId,
+        id: CallId,
+        status: Status,
+        text: &str,
+    ) {
+        if let Some(written) = self.texts_in(sheet, id) {
+            let finished = written.finished(id, status, text);
+            self.place_finished(sheet, agent, finished, None);
+        }
+    }
+
+    /// Places the end of a call; a result that cannot be written is told about in its place.
+    pub(super) fn place_finished(
+        &self,
+        sheet: &mut Sheet<'_>,
+        agent: AgentId,
+        finished: ToolFinished,
+        metadata: Option<Metadata>,
+    ) -> bool {
+        let id = finished.call;
+        let smaller = ToolFinished {
+            result: vec![Section::text("the result was too large to be recorded")],
+            attachments: Vec::new(),
+            warnings: Vec::new(),
+            error: None,
+            ..finished.clone()
+        };
+        sheet.place_or(agent, finished, smaller, metadata.unwrap_or_default(), id.output)
+    }
+
+    /// What a model wrote of a call: on record, or on the sheet.
+    fn texts_in<'a>(&'a self, sheet: &'a Sheet<'_>, id: CallId) -> Option<&'a CallText> {
+        self.texts.get(&id).or_else(|| sheet.texts.get(&id))
+    }
+}
+
+/// What a model and a person are told of a call that must not run twice and gave no answer.
+pub(super) const UNKNOWN: &str = "started, outcome unknown: the process stopped before it \
+    answered, and it may have taken effect; check before doing it again";

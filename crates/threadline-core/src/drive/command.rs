@@ -1,0 +1,175 @@
+//! Commands: what a driver wants done.
+
+use std::sync::Arc;
+
+use super::event::{Alarm, Ticket};
+use super::step::RunState;
+use crate::clock::Timestamp;
+use crate::history::batch::Batch;
+use crate::history::entry::Entry;
+use crate::history::fact::Digest;
+use crate::history::snapshot::Snapshot;
+use crate::id::{AgentId, CallId, Seq};
+use crate::inbox::ItemNumber;
+use crate::provider::{Delta, Request};
+use crate::tool::ToolSpec;
+
+/// Something a driver wants done. Whoever executes it decides nothing.
+#[derive(Clone, Debug)]
+pub enum Command {
+    /// Append a batch under the lease, and tell what became of it. There is one at a time.
+    Append(Arc<Batch>),
+    /// Keep a snapshot; that it could not be kept is no failure.
+    KeepSnapshot {
+        /// The snapshot.
+        snapshot: Box<Snapshot>,
+        /// Whether it is kept for good.
+        for_good: bool,
+    },
+    /// Read what an invocation's context is made of.
+    Gather {
+        /// The agent.
+        agent: AgentId,
+        /// The invocation.
+        ticket: Ticket,
+        /// What to read.
+        gather: Gather,
+    },
+    /// Ask a model, up to the delta that says that the request is prepared.
+    Invoke {
+        /// The agent.
+        agent: AgentId,
+        /// The invocation.
+        ticket: Ticket,
+        /// The request.
+        request: Box<Request>,
+    },
+    /// The invocation is on record: let its answer come.
+    Proceed {
+        /// The agent.
+        agent: AgentId,
+        /// The invocation.
+        ticket: Ticket,
+    },
+    /// Give an invocation up, wherever it is.
+    Abandon {
+        /// The agent.
+        agent: AgentId,
+        /// The invocation.
+        ticket: Ticket,
+    },
+    /// Run a call: its start is on record.
+    Run(Run),
+    /// Find out what became of a call that someone started, without running it.
+    Reconcile(Run),
+    /// Tell a running call to stop, and end it after a moment. Its outcome is still told.
+    StopCall(CallId),
+    /// Read the state that a rewind leads to.
+    FetchPast {
+        /// The item that asks for the rewind.
+        item: ItemNumber,
+        /// Where it leads.
+        to: Seq,
+    },
+    /// Give an alarm after a while, whatever the clock says.
+    Sleep {
+        /// The alarm.
+        alarm: Alarm,
+        /// How long.
+        ms: u64,
+    },
+    /// Say so when the clock has come to this moment; takes the place of the one before.
+    WakeAt(Option<Timestamp>),
+    /// Tell whoever watches.
+    Publish(Notice),
+    /// Nothing is left to do before something new comes: the lease may be given back.
+    Rest(Rest),
+    /// The driver has stopped: it must be dropped.
+    Stop(Stopped),
+}
+
+/// What a context is made of, to be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gather {
+    /// The newest row of the thread.
+    pub row: Option<Seq>,
+    /// How many tokens of rows, at Recent.
+    pub tokens: u64,
+    /// The entry with the instruction.
+    pub instruction: Option<Seq>,
+    /// The catalogue, which is to be kept as an attachment.
+    pub catalogue: Option<(Digest, Arc<[u8]>)>,
+}
+
+/// A call to be run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// The agent that called.
+    pub agent: AgentId,
+    /// The call.
+    pub call: CallId,
+    /// What it calls.
+    pub tool: Arc<ToolSpec>,
+    /// The arguments: JSON text that fits the schema.
+    pub arguments: Arc<str>,
+    /// Which attempt.
+    pub attempt: u32,
+    /// The key of its effect.
+    pub effect_key: Arc<str>,
+    /// When it was started.
+    pub at: Timestamp,
+}
+
+/// What watchers are told.
+#[derive(Clone, Debug)]
+pub enum Notice {
+    /// An entry is durable.
+    Entry(Arc<Entry>),
+    /// A model answered a bit further. It counts only once its output is an entry.
+    Delta {
+        /// The agent.
+        agent: AgentId,
+        /// The entry that began the invocation.
+        started: Seq,
+        /// The bit.
+        delta: Delta,
+    },
+    /// An agent stands elsewhere.
+    State {
+        /// The agent.
+        agent: AgentId,
+        /// Where it stood.
+        from: RunState,
+        /// Where it stands.
+        to: RunState,
+    },
+    /// Nothing can be recorded for the time being; it is tried again.
+    Stalled(Arc<str>),
+}
+
+/// Why nothing is left to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// All agents rest.
+    Idle,
+    /// A person is asked.
+    Approval,
+    /// Agents wait for a time.
+    Time,
+}
+
+/// Why a driver has stopped.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Stopped {
+    /// Someone else holds the conversation.
+    #[error("another driver has taken this conversation over")]
+    LeaseLost,
+    /// The history has entries of a newer version.
+    #[error(
+        "entry {0} is of a newer version of threadline: this history can be read but not driven"
+    )]
+    NotUnderstood(Seq),
+    /// The store cannot go on.
+    #[error("{0}")]
+    Store(String),
+}

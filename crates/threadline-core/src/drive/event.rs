@@ -1,0 +1,164 @@
+//! Events: what happens to a driver.
+
+use std::sync::Arc;
+
+use crate::history::entry::Entry;
+use crate::history::fact::Attachment;
+use crate::history::metadata::Metadata;
+use crate::history::sections::Section;
+use crate::history::{Aftermath, History};
+use crate::id::{AgentId, CallId, Seq};
+use crate::inbox::{Item, ItemNumber};
+use crate::outline::OutlineRow;
+use crate::provider::{Delta, ProviderError};
+use crate::tool::ToolOutcome;
+use crate::widget::Widgets;
+
+/// Something that happened, as a driver is told.
+///
+/// What belongs to an invocation carries its ticket: what comes late, after the driver gave it
+/// up, is known by it and passed over.
+#[derive(Debug)]
+pub enum Event {
+    /// The driver may begin.
+    Begin,
+    /// Items wait in the inbox; those it knows already are passed over.
+    Arrived(Vec<(ItemNumber, Item)>),
+    /// The append under way is durable.
+    Appended,
+    /// The append under way is not known to be durable.
+    NotAppended(Setback),
+    /// What an invocation's context is made of was read.
+    Gathered {
+        /// The agent.
+        agent: AgentId,
+        /// The invocation.
+        ticket: Ticket,
+        /// What was read.
+        gathered: Gathered,
+    },
+    /// It could not be read.
+    NotGathered {
+        /// The agent.
+        agent: AgentId,
+        /// The invocation.
+        ticket: Ticket,
+        /// Why not.
+        setback: Setback,
+    },
+    /// A model answered a bit further.
+    Delta {
+        /// The agent.
+        agent: AgentId,
+        /// The invocation.
+        ticket: Ticket,
+        /// The bit.
+        delta: Delta,
+    },
+    /// A model's stream ended without its terminal signal: with an error, or just so.
+    Broke {
+        /// The agent.
+        agent: AgentId,
+        /// The invocation.
+        ticket: Ticket,
+        /// The error, if there was one.
+        error: Option<ProviderError>,
+    },
+    /// A call that was run has its outcome.
+    Ran {
+        /// The call.
+        call: CallId,
+        /// What came of it.
+        outcome: Outcome,
+    },
+    /// It was found out what became of a call, or that there is no way to know.
+    Reconciled {
+        /// The call.
+        call: CallId,
+        /// What came of it, if that is known.
+        outcome: Option<Outcome>,
+    },
+    /// The state at the place that a rewind leads to was read.
+    Past {
+        /// The item that asked for the rewind.
+        item: ItemNumber,
+        /// The state, and what became of what was open there; or why it could not be read.
+        past: Result<Box<Past>, Setback>,
+    },
+    /// A pause is over.
+    Alarm(Alarm),
+    /// The moment that was asked for may have come.
+    Due,
+    /// Someone else holds the conversation now.
+    LeaseLost,
+}
+
+/// One asking of one model, in this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ticket(pub u64);
+
+/// What a context is made of.
+#[derive(Clone, Debug, Default)]
+pub struct Gathered {
+    /// The agent's instruction and its entry.
+    pub instruction: Option<(Seq, Arc<str>)>,
+    /// The newest rows of the thread with their entries, oldest first.
+    pub window: Vec<(OutlineRow, Vec<Entry>)>,
+}
+
+/// The state that a rewind leads to.
+#[derive(Debug)]
+pub struct Past {
+    /// The history as it was there.
+    pub history: History,
+    /// What became later of what was open there.
+    pub aftermath: Aftermath,
+    /// The widgets as they were there.
+    pub widgets: Widgets,
+}
+
+/// What came of a call, with what it made already kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// What the tool said; its attachments are the ones below.
+    pub outcome: ToolOutcome,
+    /// Its attachments, kept in the store.
+    pub attachments: Vec<Attachment>,
+    /// How long it ran.
+    pub elapsed_ms: u64,
+    /// What goes beside the entry.
+    pub metadata: Metadata,
+}
+
+impl Outcome {
+    /// What the model reads.
+    pub fn sections(&self) -> &[Section] {
+        &self.outcome.result().sections
+    }
+}
+
+/// Why the store did not do something, by what a driver can do about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Setback {
+    /// Nobody knows whether it did: the same again tells.
+    AnswerLost(String),
+    /// It did not, and may later.
+    Later(String),
+    /// It never will: someone else holds the conversation.
+    Fenced,
+    /// It never will.
+    Never(String),
+}
+
+/// What a driver pauses for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Alarm {
+    /// A model may be asked again.
+    Backoff(AgentId),
+    /// A batch may be appended again.
+    Append,
+    /// Calls that were told to stop had their time.
+    Grace(AgentId),
+    /// A rewind may be tried again.
+    Rewind,
+}

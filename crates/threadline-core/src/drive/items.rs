@@ -1,0 +1,355 @@
+//! What comes through the inbox, and what falls due: inputs, answers, cancels, commands, timers.
+
+use std::sync::Arc;
+
+use super::command::{Command, Notice, Stopped};
+use super::event::{Alarm, Past, Setback};
+use super::place::{Beside, Ending, NotPlaced, Sheet};
+use super::step::{CallStep, RunState, Step, next_step, run_state};
+use super::Driver;
+use crate::clock::Timestamp;
+use crate::history::Stamp;
+use crate::history::batch::Taken;
+use crate::history::fact::{
+    AgentLeft, Answer, ApprovalGiven, Approver, EndReason, Fact, Input, InstructionSet, Note,
+    Pinned, Sender, Status, WidgetChanged,
+};
+use crate::history::state::Stage;
+use crate::id::{AgentId, CallId, Seq};
+use crate::inbox::{self, Body, Item, ItemNumber, Mode};
+use crate::provider::Partial;
+
+/// How long to wait before the state that a rewind leads to is read again.
+const READ_AGAIN_MS: u64 = 1_000;
+
+/// A turn that is being stopped.
+pub(super) struct Cancelling {
+    item: ItemNumber,
+    /// What had come of an answer.
+    partial: Partial,
+}
+
+/// A rewind under way.
+pub(super) struct Rewinding {
+    item: ItemNumber,
+    to: Seq,
+}
+
+impl Driver {
+    pub(super) fn has_due_items(&self, at: Timestamp) -> bool {
+        self.inbox.values().any(|item| is_due(item, at))
+    }
+
+    /// Takes in what waits, in order, as far as it can go in now.
+    pub(super) fn place_items(&mut self, sheet: &mut Sheet<'_>, out: &mut Vec<Command>) {
+        let due = self.inbox.iter().filter(|(_, item)| is_due(item, sheet.at));
+        let due: Vec<(ItemNumber, Item)> = due.map(|(n, item)| (*n, item.clone())).collect();
+        for (number, item) in due {
+            if sheet.full() || self.rewinding.is_some() {
+                return;
+            }
+            if sheet.takes(number) {
+                continue;
+            }
+            let agent = item.to.or_else(|| sheet.draft.history().state().primary());
+            let placed = match (item.body, agent) {
+                (Body::Command(inbox::Command::Rewind { to }), _) => {
+                    if !sheet.draft.is_empty() {
+                        // What came before it is recorded first.
+                        return;
+                    }
+                    self.begin_rewind(number, to, out)
+                }
+                (Body::Command(command), agent) => {
+                    Self::place_command(sheet, number, agent, command)
+                }
+                (_, None) => Err(NotPlaced::Refused("there is no agent here".to_owned())),
+                (Body::Input(input), Some(agent)) => {
+                    let input = Input { client_key: Some(item.client_key), ..input };
+                    self.place_input(sheet, number, agent, item.mode, input)
+                }
+                (Body::Approval { call, digest, answer, by }, Some(agent)) => {
+                    let given = ApprovalGiven { call, digest, answer, by };
+                    Self::place_answer(sheet, number, agent, given)
+                }
+                (Body::Cancel, Some(agent)) => self.begin_cancel(sheet, number, agent, out),
+            };
+            if let Err(NotPlaced::Refused(why)) = placed {
+                self.refuse(sheet, number, &why);
+            }
+        }
+    }
+
+    /// Takes an item that cannot be done, and says why.
+    fn refuse(&self, sheet: &mut Sheet<'_>, number: ItemNumber, why: &str) {
+        let note = Note { category: "refused".into(), text: why.into() };
+        drop(sheet.place(AgentId::CONVERSATION, note, Beside::takes(number)));
+    }
+
+    /// An input goes in when its agent rests; a steering one also before the next invocation.
+    fn place_input(
+        &mut self,
+        sheet: &mut Sheet<'_>,
+        number: ItemNumber,
+        agent: AgentId,
+        mode: Mode,
+        input: Input,
+    ) -> Result<(), NotPlaced> {
+        let Some(state) = sheet.draft.history().agent(agent).filter(|agent| agent.present) else {
+            return Err(NotPlaced::Refused(format!("agent {agent} is not in the conversation")));
+        };
+        let free = match (&state.stage, mode) {
+            (Stage::Resting, _) => true,
+            (Stage::Asked | Stage::Sealed { .. }, Mode::Steer) => {
+                !self.asking.contains_key(&agent) && state.invoking.is_none()
+            }
+            (Stage::Calling(_), Mode::Steer) => {
+                if run_state(sheet.draft.history(), agent) == RunState::AwaitingApproval {
+                    Self::answer_all(sheet, agent);
+                }
+                false
+            }
+            (Stage::Asked | Stage::Sealed { .. } | Stage::Calling(_), Mode::Queue) => false,
+        };
+        if free && !self.cancelling.contains_key(&agent) {
+            sheet.place(agent, input, Beside::takes(number))?;
+        }
+        Ok(())
+    }
+
+    /// A message that steers takes over: what a person was asked about is declined.
+    fn answer_all(sheet: &mut Sheet<'_>, agent: AgentId) {
+        let Step::Calls(calls) = next_step(sheet.draft.history(), agent) else { return };
+        for (id, step) in calls {
+            if step == CallStep::Asked {
+                Self::answer(sheet, agent, id, Answer::Deny, Approver::NewMessage);
+            }
+        }
+    }
+
+    fn answer(
+        sheet: &mut Sheet<'_>,
+        agent: AgentId,
+        id: CallId,
+        answer: Answer,
+        by: Approver,
+    ) {
+        let asked = sheet.draft.history().agent(agent).and_then(|agent| {
+            agent.open_calls().find(|(open, _)| *open == id).and_then(|(_, call)| call.approval)
+        });
+        if let Some(asked) = asked {
+            let given = ApprovalGiven { call: id, digest: asked.digest, answer, by };
+            drop(sheet.place(agent, given, Beside::cause(asked.asked)));
+        }
+    }
+
+    /// An answer counts if the question is open and was about these very arguments.
+    fn place_answer(
+        sheet: &mut Sheet<'_>,
+        number: ItemNumber,
+        to: AgentId,
+        given: ApprovalGiven,
+    ) -> Result<(), NotPlaced> {
+        let agents = &sheet.draft.history().state().agents;
+        let asked = agents.iter().find_map(|(agent, state)| {
+            let call = state.open_calls().find(|(open, _)| *open == given.call)?.1;
+            Some((*agent, call.approval?))
+        });
+        let Some((agent, asked)) = asked.filter(|(_, asked)| asked.answer.is_none()) else {
+            let text = format!("nobody asks about call {} of agent {to}", given.call);
+            return Err(NotPlaced::Refused(text));
+        };
+        if asked.digest != given.digest {
+            let text = "the answer is about other arguments than those that are asked about";
+            return Err(NotPlaced::Refused(text.to_owned()));
+        }
+        let beside = Beside { cause: Some(asked.asked), ..Beside::takes(number) };
+        sheet.place(agent, given, beside).map(drop)
+    }
+
+    fn place_command(
+        sheet: &mut Sheet<'_>,
+        number: ItemNumber,
+        agent: Option<AgentId>,
+        command: inbox::Command,
+    ) -> Result<(), NotPlaced> {
+        let conversation = AgentId::CONVERSATION;
+        let an_agent = || {
+            agent.ok_or_else(|| NotPlaced::Refused("there is no agent in it".to_owned()))
+        };
+        let (of, fact): (AgentId, Fact) = match command {
+            inbox::Command::Instruct { text } => (an_agent()?, InstructionSet { text }.into()),
+            inbox::Command::SetPolicy(policy) => (conversation, policy.into()),
+            inbox::Command::ChangeWidget { widget, change } => {
+                (an_agent()?, WidgetChanged { widget, change, call: None }.into())
+            }
+            inbox::Command::Describe(described) => (conversation, described.into()),
+            inbox::Command::Pin { seq, on } => (conversation, Pinned { seq, on }.into()),
+            inbox::Command::Join(joined) => {
+                let agents = &sheet.draft.history().state().agents;
+                let named = sheet.draft.history().state().agent_named(&joined.name);
+                let next = agents.keys().next_back().map_or(AgentId::FIRST, |id| AgentId(id.0 + 1));
+                (named.unwrap_or(next), joined.into())
+            }
+            inbox::Command::Leave => (an_agent()?, AgentLeft::default().into()),
+            inbox::Command::Rewind { .. } => return Ok(()),
+        };
+        sheet.place(of, fact, Beside::takes(number)).map(drop)
+    }
+
+    /// Begins to stop a turn: no more answers, no more starts; what runs is told to end.
+    fn begin_cancel(
+        &mut self,
+        sheet: &Sheet<'_>,
+        item: ItemNumber,
+        agent: AgentId,
+        out: &mut Vec<Command>,
+    ) -> Result<(), NotPlaced> {
+        if self.cancelling.contains_key(&agent) {
+            return Ok(());
+        }
+        if !sheet.draft.history().agent(agent).is_some_and(|agent| agent.in_turn()) {
+            return Err(NotPlaced::Refused("nothing to cancel: no turn was under way".to_owned()));
+        }
+        let mut partial = Partial::default();
+        if let Some(asking) = self.asking.remove(&agent) {
+            partial = asking.partial();
+            out.push(Command::Abandon { agent, ticket: asking.ticket });
+        }
+        self.paused.remove(&agent);
+        let running = self.running.iter().filter(|(_, running)| running.agent == agent);
+        let running: Vec<CallId> = running.map(|(id, _)| *id).collect();
+        if !running.is_empty() {
+            out.extend(running.into_iter().map(Command::StopCall));
+            let ms = self.setting.limits.grace_ms;
+            out.push(Command::Sleep { alarm: Alarm::Grace(agent), ms });
+        }
+        self.cancelling.insert(agent, Cancelling { item, partial });
+        Ok(())
+    }
+
+    /// Calls that did not stop in their time are given up.
+    pub(super) fn grace_is_over(&mut self, agent: AgentId) {
+        if self.cancelling.contains_key(&agent) {
+            self.running.retain(|_, running| running.agent != agent);
+        }
+    }
+
+    /// Ends the turns that are being stopped, once nothing of them runs any more.
+    pub(super) fn place_cancels(&mut self, sheet: &mut Sheet<'_>) {
+        for (agent, cancelling) in std::mem::take(&mut self.cancelling) {
+            let runs = self.running.values().any(|running| running.agent == agent);
+            let ended = !runs && {
+                let ending = Ending {
+                    takes: Some(cancelling.item).filter(|item| !sheet.takes(*item)),
+                    partial: cancelling.partial.clone(),
+                    ..Ending::new(EndReason::Cancelled, String::new())
+                };
+                self.end_turn(sheet, agent, &ending)
+            };
+            if !ended {
+                self.cancelling.insert(agent, cancelling);
+            }
+        }
+    }
+
+    /// Fires timers, and answers questions that nobody answered.
+    pub(super) fn place_due(&mut self, sheet: &mut Sheet<'_>) {
+        let at = sheet.at;
+        let timers = sheet.draft.history().state().timers.iter();
+        let timers = timers.filter(|(_, timer)| timer.set.when <= at);
+        let timers: Vec<_> = timers.map(|(seq, timer)| (*seq, timer.clone())).collect();
+        for (set, timer) in timers {
+            if let Some(call) = timer.set.call {
+                self.finish(sheet, timer.agent, call, Status::Success, "the time has come");
+                continue;
+            }
+            let text: Arc<str> = match timer.set.text.trim().is_empty() {
+                true => "the time has come".into(),
+                false => Arc::clone(&timer.set.text),
+            };
+            let rests = next_step(sheet.draft.history(), timer.agent) == Step::Rest;
+            if rests && !self.cancelling.contains_key(&timer.agent) {
+                let input = Input { from: Sender::Timer { set }, ..Input::from_person(text) };
+                drop(sheet.place(timer.agent, input, Beside::cause(set)));
+            }
+        }
+        let agents = sheet.draft.history().state().agents.iter();
+        let expired = agents.flat_map(|(agent, state)| {
+            let asked = state.open_calls().filter_map(|(id, call)| Some((id, call.approval?)));
+            let expired = asked.filter(|(_, q)| q.answer.is_none() && q.until <= at);
+            expired.map(|(id, question)| (*agent, id, question.default))
+        });
+        for (agent, id, default) in expired.collect::<Vec<_>>() {
+            Self::answer(sheet, agent, id, default, Approver::Timer);
+        }
+    }
+
+    /// A rewind needs the state that it leads to, and that nothing is under way.
+    fn begin_rewind(
+        &mut self,
+        item: ItemNumber,
+        to: Seq,
+        out: &mut Vec<Command>,
+    ) -> Result<(), NotPlaced> {
+        let busy = !self.asking.is_empty()
+            || !self.running.is_empty()
+            || !self.cancelling.is_empty()
+            || !self.landed.is_empty()
+            || !self.paused.is_empty();
+        if busy {
+            let text = "a step is under way: cancel it first, then rewind";
+            return Err(NotPlaced::Refused(text.to_owned()));
+        }
+        if to >= self.history.head() {
+            let text = format!("there is no entry {to} to go back to");
+            return Err(NotPlaced::Refused(text));
+        }
+        self.rewinding = Some(Rewinding { item, to });
+        out.push(Command::FetchPast { item, to });
+        Ok(())
+    }
+
+    pub(super) fn fetch_past_again(&mut self, out: &mut Vec<Command>) {
+        if let Some(Rewinding { item, to }) = self.rewinding {
+            out.push(Command::FetchPast { item, to });
+        }
+    }
+
+    /// The state that a rewind leads to is known: the head moves there.
+    pub(super) fn past(
+        &mut self,
+        item: ItemNumber,
+        past: Result<Box<Past>, Setback>,
+        at: Timestamp,
+        out: &mut Vec<Command>,
+    ) {
+        if self.rewinding.as_ref().is_none_or(|rewinding| rewinding.item != item) {
+            return;
+        }
+        let past = match past {
+            Ok(past) => past,
+            Err(Setback::AnswerLost(why) | Setback::Later(why)) => {
+                out.push(Command::Publish(Notice::Stalled(why.into())));
+                return out.push(Command::Sleep { alarm: Alarm::Rewind, ms: READ_AGAIN_MS });
+            }
+            Err(Setback::Fenced) => return self.stop(Stopped::LeaseLost, out),
+            Err(Setback::Never(why)) => return self.stop(Stopped::Store(why), out),
+        };
+        self.rewinding = None;
+        let setting = Arc::clone(&self.setting);
+        let stamp = Stamp { at, ids: &*setting.ids, counter: &*setting.counter };
+        match self.history.propose_rewind(&past.history, &past.aftermath, stamp) {
+            Ok(mut proposed) => {
+                let seq = proposed.batch.base.next();
+                proposed.batch.taken.push(Taken { item, seq });
+                self.append(proposed, past.widgets, out);
+            }
+            Err(refused) => self.stop(Stopped::Store(refused.to_string()), out),
+        }
+    }
+}
+
+fn is_due(item: &Item, at: Timestamp) -> bool {
+    item.due.is_none_or(|due| due <= at)
+}

@@ -1,0 +1,559 @@
+//! Placing: all facts that can be recorded now become one batch.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::calls::CallText;
+use super::command::{Command, Stopped};
+use super::event::{Alarm, Ticket};
+use super::step::{CallStep, Step, next_step};
+use super::{Driver, appending};
+use crate::clock::Timestamp;
+use crate::history::entry::Entry;
+use crate::history::fact::{
+    Effect, EndReason, Fact, FailureKind, InvocationFailed, InvocationStarted, Limit, Output,
+    Status, ToolFinished, TurnEnded,
+};
+use crate::history::metadata::Metadata;
+use crate::history::{Draft, History, Proposal, Refused, Stamp};
+use crate::id::{AgentId, CallId, EntryId, IdSource, Seq};
+use crate::inbox::ItemNumber;
+use crate::provider::Partial;
+use crate::tokens::TokenCounter;
+use crate::widget::Widgets;
+
+/// How long to wait before a model is asked again: at first, at most, and at most if it said so.
+const BACKOFF_MS: u64 = 1_000;
+const BACKOFF_CAP_MS: u64 = 30_000;
+const RETRY_AFTER_CAP_MS: u64 = 300_000;
+
+/// What has happened and waits to be recorded.
+pub(super) enum Landed {
+    /// A request is prepared and about to be sent.
+    Start { agent: AgentId, ticket: Ticket, started: Box<InvocationStarted> },
+    /// A model answered.
+    Output { agent: AgentId, output: Output, metadata: Metadata },
+    /// A model gave no answer that counts.
+    Failed { agent: AgentId, failure: Failure },
+    /// A call has its result.
+    Finished { agent: AgentId, finished: ToolFinished, metadata: Option<Metadata> },
+    /// A turn cannot go on.
+    End { agent: AgentId, reason: EndReason, detail: String },
+}
+
+impl Landed {
+    pub(super) fn agent(&self) -> AgentId {
+        match self {
+            Self::Start { agent, .. }
+            | Self::Output { agent, .. }
+            | Self::Failed { agent, .. }
+            | Self::Finished { agent, .. }
+            | Self::End { agent, .. } => *agent,
+        }
+    }
+}
+
+/// How an invocation failed.
+pub(super) struct Failure {
+    pub(super) kind: FailureKind,
+    pub(super) message: String,
+    pub(super) retry: bool,
+    pub(super) retry_after_ms: Option<u64>,
+    pub(super) partial: Partial,
+}
+
+/// A batch in the making, and what it makes of widgets and calls.
+pub(super) struct Sheet<'a> {
+    pub(super) draft: Draft<'a>,
+    pub(super) widgets: Widgets,
+    /// The calls of outputs that are placed here.
+    pub(super) texts: BTreeMap<CallId, CallText>,
+    pub(super) at: Timestamp,
+    counter: &'a dyn TokenCounter,
+    ids: &'a dyn IdSource,
+    /// Whether something had to be left for the next batch.
+    full: bool,
+}
+
+/// Why a fact was not placed.
+pub(super) enum NotPlaced {
+    /// It belongs into the next batch.
+    Full,
+    /// It cannot be placed.
+    Refused(String),
+}
+
+impl Sheet<'_> {
+    /// Places a fact.
+    pub(super) fn place(
+        &mut self,
+        agent: AgentId,
+        fact: impl Into<Fact>,
+        note: Beside,
+    ) -> Result<Seq, NotPlaced> {
+        let fact = fact.into();
+        let widgets = self.widgets_after(agent, &fact)?;
+        let mut proposal = Proposal::new(agent, fact, self.counter);
+        proposal.cause = note.cause;
+        proposal.metadata = note.metadata;
+        proposal.takes = note.takes;
+        let seq = match self.draft.try_place(proposal) {
+            Ok(seq) => seq,
+            Err(Refused::Size) if !self.draft.is_empty() => {
+                self.full = true;
+                return Err(NotPlaced::Full);
+            }
+            Err(refused) => return Err(NotPlaced::Refused(chain_of(&refused))),
+        };
+        if let Some(widgets) = widgets {
+            self.widgets = widgets;
+        }
+        let output = self.draft.entries().last().and_then(|entry| match &entry.fact {
+            Fact::Output(output) => Some(output),
+            _ => None,
+        });
+        if let Some(output) = output {
+            let texts = (0..).zip(output.calls());
+            let texts = texts.map(|(i, call)| (CallId::new(seq, i), CallText::new(agent, call)));
+            self.texts.extend(texts);
+        }
+        Ok(seq)
+    }
+
+    /// The widgets as they are after a fact, if it changes one; refused if the widget refuses it.
+    fn widgets_after(&self, agent: AgentId, fact: &Fact) -> Result<Option<Widgets>, NotPlaced> {
+        let Fact::WidgetChanged(_) = fact else { return Ok(None) };
+        let entry = Entry {
+            seq: self.draft.history().head().next(),
+            id: EntryId::new(self.at, self.ids),
+            at: self.at,
+            agent,
+            cause: None,
+            metadata: Metadata::new(),
+            fact: fact.clone(),
+        };
+        let mut widgets = self.widgets.clone();
+        match widgets.apply(&entry) {
+            Ok(()) => Ok(Some(widgets)),
+            Err(refused) => Err(NotPlaced::Refused(refused.to_string())),
+        }
+    }
+
+    /// Places a fact about a call; tells whether it was placed.
+    pub(super) fn place_for(&mut self, agent: AgentId, fact: impl Into<Fact>, id: CallId) -> bool {
+        self.place(agent, fact, Beside::cause(id.output)).is_ok()
+    }
+
+    /// Places a fact, or another one if it cannot be placed; tells whether one was.
+    pub(super) fn place_or(
+        &mut self,
+        agent: AgentId,
+        fact: impl Into<Fact>,
+        other: impl Into<Fact>,
+        metadata: Metadata,
+        cause: Seq,
+    ) -> bool {
+        let beside = Beside { metadata, ..Beside::cause(cause) };
+        match self.place(agent, fact, beside) {
+            Ok(_) => true,
+            Err(NotPlaced::Full) => false,
+            Err(NotPlaced::Refused(_)) => self.place(agent, other, Beside::cause(cause)).is_ok(),
+        }
+    }
+
+    /// Whether a call is started on this sheet.
+    pub(super) fn has_started(&self, id: CallId) -> bool {
+        self.draft.entries().any(|entry| match &entry.fact {
+            Fact::ToolStarted(started) => started.call == id,
+            _ => false,
+        })
+    }
+
+    fn placed(&self) -> Seq {
+        self.draft.history().head()
+    }
+}
+
+/// What goes beside a fact.
+#[derive(Default)]
+pub(super) struct Beside {
+    pub(super) cause: Option<Seq>,
+    pub(super) metadata: Metadata,
+    pub(super) takes: Option<ItemNumber>,
+}
+
+impl Beside {
+    pub(super) fn cause(seq: Seq) -> Self {
+        Self { cause: Some(seq), ..Self::default() }
+    }
+
+    pub(super) fn takes(item: ItemNumber) -> Self {
+        Self { takes: Some(item), ..Self::default() }
+    }
+}
+
+fn chain_of(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}
+
+impl Driver {
+    /// Places all that can be placed, and appends it.
+    pub(super) fn record(&mut self, at: Timestamp, out: &mut Vec<Command>) {
+        if self.appending.is_some() || self.rewinding.is_some() {
+            return;
+        }
+        if self.history.is_copy() && !self.has_due_items(at) {
+            // A copy settles what was open with its first batch, and nothing begins by itself.
+            return;
+        }
+        let setting = Arc::clone(&self.setting);
+        let stamp = Stamp { at, ids: &*setting.ids, counter: &*setting.counter };
+        let draft = match self.history.draft(stamp) {
+            Ok(draft) => draft,
+            Err(refused) => return self.stop(Stopped::Store(chain_of(&refused)), out),
+        };
+        let mut sheet = Sheet {
+            draft,
+            widgets: self.widgets.clone(),
+            texts: BTreeMap::new(),
+            at,
+            counter: &*setting.counter,
+            ids: &*setting.ids,
+            full: false,
+        };
+        loop {
+            let before = sheet.placed();
+            self.place_landed(&mut sheet, out);
+            self.place_items(&mut sheet, out);
+            self.place_cancels(&mut sheet);
+            self.place_due(&mut sheet);
+            let agents: Vec<AgentId> = sheet.draft.history().state().agents.keys().copied().collect();
+            for agent in agents {
+                self.place_step(&mut sheet, agent, out);
+            }
+            if sheet.full || sheet.placed() == before {
+                break;
+            }
+        }
+        if sheet.draft.is_empty() {
+            return;
+        }
+        match sheet.draft.finish() {
+            Ok(proposed) => self.append(proposed, sheet.widgets, out),
+            Err(refused) => self.stop(Stopped::Store(chain_of(&refused)), out),
+        }
+    }
+
+    fn place_landed(&mut self, sheet: &mut Sheet<'_>, out: &mut Vec<Command>) {
+        for _ in 0..self.landed.len() {
+            // What may take much room comes into a batch of its own rather than being refused.
+            if sheet.full {
+                return;
+            }
+            let Some(landed) = self.landed.pop_front() else { return };
+            match landed {
+                Landed::Start { agent, ticket, started } => {
+                    self.place_start(sheet, agent, ticket, started, out);
+                }
+                Landed::Output { agent, output, metadata } => {
+                    self.place_output(sheet, agent, output, metadata);
+                }
+                Landed::Failed { agent, failure } => self.place_failure(sheet, agent, failure, out),
+                Landed::Finished { agent, finished, metadata } => {
+                    if is_open(sheet.draft.history(), agent, finished.call)
+                        && !self.place_finished(sheet, agent, finished.clone(), metadata.clone())
+                        && sheet.full
+                    {
+                        self.landed.push_front(Landed::Finished { agent, finished, metadata });
+                    }
+                }
+                Landed::End { agent, reason, detail } => {
+                    let ending = Ending::new(reason, detail);
+                    if !self.end_turn(sheet, agent, &ending) && sheet.full {
+                        let (reason, detail) = (ending.reason, ending.detail);
+                        self.landed.push_front(Landed::End { agent, reason, detail });
+                    }
+                }
+            }
+        }
+    }
+
+    fn place_output(
+        &mut self,
+        sheet: &mut Sheet<'_>,
+        agent: AgentId,
+        output: Output,
+        metadata: Metadata,
+    ) {
+        let Some(started) = sheet.draft.history().agent(agent).and_then(|a| a.invoking) else {
+            return;
+        };
+        let (usage, cost) = (Some(output.usage), output.cost);
+        let failed = InvocationFailed {
+            usage,
+            cost,
+            ..failed(started, FailureKind::Protocol, "the answer was too large to be recorded")
+        };
+        if !sheet.place_or(agent, output.clone(), failed, metadata.clone(), started) && sheet.full {
+            self.landed.push_front(Landed::Output { agent, output, metadata });
+        }
+    }
+
+    fn place_failure(
+        &mut self,
+        sheet: &mut Sheet<'_>,
+        agent: AgentId,
+        failure: Failure,
+        out: &mut Vec<Command>,
+    ) {
+        let Some(started) = sheet.draft.history().agent(agent).and_then(|a| a.invoking) else {
+            return;
+        };
+        let bare = InvocationFailed {
+            retry: failure.retry,
+            retry_after_ms: failure.retry_after_ms,
+            usage: failure.partial.usage,
+            cost: failure.partial.cost,
+            ..failed(started, failure.kind, &failure.message)
+        };
+        let whole =
+            InvocationFailed { streamed: failure.partial.streamed.clone(), ..bare.clone() };
+        let metadata = failure.partial.metadata.clone();
+        if !sheet.place_or(agent, whole, bare, metadata, started) {
+            if sheet.full {
+                self.landed.push_front(Landed::Failed { agent, failure });
+            }
+            return;
+        }
+        let failures = turn_of(sheet.draft.history(), agent).map_or(0, |turn| turn.failures);
+        if failure.retry && failures < self.setting.limits.attempts {
+            let ms = match failure.retry_after_ms {
+                Some(ms) => ms.min(RETRY_AFTER_CAP_MS),
+                None => appending::doubled(BACKOFF_MS, failures.saturating_sub(1), BACKOFF_CAP_MS),
+            };
+            self.pause(agent, ms, out);
+            return;
+        }
+        let reason = match failure.kind {
+            FailureKind::ContextTooLong => EndReason::DoesNotFit,
+            _ => EndReason::Failed,
+        };
+        let detail = match failures {
+            0 | 1 => failure.message,
+            n => format!("{} (asked {n} times)", failure.message),
+        };
+        let ending = Ending::new(reason, detail);
+        if !self.end_turn(sheet, agent, &ending) && sheet.full {
+            let (reason, detail) = (ending.reason, ending.detail);
+            self.landed.push_front(Landed::End { agent, reason, detail });
+        }
+    }
+
+    /// Lets a while pass before an agent's model is asked again.
+    pub(super) fn pause(&mut self, agent: AgentId, ms: u64, out: &mut Vec<Command>) {
+        self.paused.insert(agent);
+        out.push(Command::Sleep { alarm: Alarm::Backoff(agent), ms });
+    }
+
+    /// Records what an agent's next step records.
+    fn place_step(&mut self, sheet: &mut Sheet<'_>, agent: AgentId, out: &mut Vec<Command>) {
+        if self.cancelling.contains_key(&agent) || sheet.full {
+            return;
+        }
+        match next_step(sheet.draft.history(), agent) {
+            Step::Rest => {}
+            Step::Seal(results) => {
+                let cause = Beside::cause(results.output);
+                // It is whole by the state it was made from: at worst it waits for room.
+                drop(sheet.place(agent, results, cause));
+            }
+            Step::Invoke => self.place_before_asking(sheet, agent),
+            Step::Calls(calls) => {
+                if let Some(ending) = self.calls_over(sheet.draft.history(), agent, &calls) {
+                    self.end_turn(sheet, agent, &ending);
+                    return;
+                }
+                for (id, step) in calls {
+                    self.place_call(sheet, agent, id, step, out);
+                }
+            }
+        }
+    }
+
+    /// What is recorded before a model is asked: what became of an earlier asking, and the end of
+    /// a turn that may not go on.
+    fn place_before_asking(&mut self, sheet: &mut Sheet<'_>, agent: AgentId) {
+        if self.asking.contains_key(&agent) {
+            return;
+        }
+        let invoking = sheet.draft.history().agent(agent).and_then(|agent| agent.invoking);
+        if let Some(started) = invoking {
+            let text = "the process stopped before the answer was recorded";
+            let orphan =
+                InvocationFailed { retry: true, ..failed(started, FailureKind::Protocol, text) };
+            if sheet.place(agent, orphan, Beside::cause(started)).is_err() {
+                return;
+            }
+        }
+        if let Some(ending) = self.may_not_ask(sheet.draft.history(), agent) {
+            self.end_turn(sheet, agent, &ending);
+        }
+    }
+
+    /// Why a turn ends before a model is asked, if it does.
+    pub(super) fn may_not_ask(&self, history: &History, agent: AgentId) -> Option<Ending> {
+        let limits = &self.setting.limits;
+        let turn = turn_of(history, agent)?;
+        let limit = |limit, text: String| Some(Ending::new(EndReason::Limit(limit), text));
+        if turn.failures >= limits.attempts {
+            let text = format!("no answer after {} attempts", turn.failures);
+            return Some(Ending::new(EndReason::Failed, text));
+        }
+        if turn.pauses > limits.pauses {
+            let text = format!("the model asked {} times in a row to go on", turn.pauses);
+            return Some(Ending::new(EndReason::Failed, text));
+        }
+        if turn.steps >= limits.steps {
+            return limit(Limit::Steps, format!("{} steps in one turn", turn.steps));
+        }
+        if let Some(most) = limits.turn_tokens.filter(|most| turn.tokens >= *most) {
+            return limit(Limit::Tokens, format!("{} of {most} tokens in one turn", turn.tokens));
+        }
+        let usage = history.ledger().usage;
+        let used = usage.input.saturating_add(usage.output);
+        if let Some(most) = limits.conversation_tokens.filter(|most| used >= *most) {
+            let text = format!("{used} of {most} tokens in this conversation");
+            return limit(Limit::Tokens, text);
+        }
+        self.choose(history, agent).err().map(|none| {
+            Ending::new(EndReason::Failed, none.to_string())
+        })
+    }
+
+    /// Why a turn ends before its calls begin, if it does.
+    fn calls_over(
+        &self,
+        history: &History,
+        agent: AgentId,
+        calls: &[(CallId, CallStep)],
+    ) -> Option<Ending> {
+        let limits = &self.setting.limits;
+        let turn = turn_of(history, agent)?;
+        if calls.iter().any(|(_, step)| matches!(step, CallStep::Started { .. })) {
+            return None;
+        }
+        if turn.calls > limits.calls {
+            let text = format!("{} calls in one turn", turn.calls);
+            return Some(Ending::new(EndReason::Limit(Limit::Calls), text));
+        }
+        if turn.repeats > limits.same_call {
+            let text = format!("the same call {} times in a row", turn.repeats);
+            return Some(Ending::new(EndReason::Limit(Limit::SameCall), text));
+        }
+        None
+    }
+
+    /// Ends a turn: what is open is told as it stands. Tells whether all of it is placed; if the
+    /// batch is full, the rest follows in the next.
+    pub(super) fn end_turn(
+        &self,
+        sheet: &mut Sheet<'_>,
+        agent: AgentId,
+        ending: &Ending,
+    ) -> bool {
+        let Some(state) = sheet.draft.history().agent(agent).filter(|agent| agent.in_turn()) else {
+            return true;
+        };
+        let open: Vec<(CallId, Option<Effect>)> = state
+            .open_calls()
+            .filter(|(_, call)| call.finished.is_none())
+            .map(|(id, call)| (id, call.started.map(|started| started.effect)))
+            .collect();
+        if let Some(started) = state.invoking {
+            let message = "stopped before it was answered";
+            let bare = InvocationFailed {
+                usage: ending.partial.usage,
+                cost: ending.partial.cost,
+                ..failed(started, FailureKind::Cancelled, message)
+            };
+            let streamed = ending.partial.streamed.clone();
+            let whole = InvocationFailed { streamed, ..bare.clone() };
+            let metadata = ending.partial.metadata.clone();
+            if !sheet.place_or(agent, whole, bare, metadata, started) {
+                return false;
+            }
+        }
+        for (id, effect) in open {
+            let (status, text) = match effect {
+                None => (Status::Skipped, "not started: the turn was ended before it ran"),
+                Some(Effect::Once) => (Status::Unknown, UNKNOWN_STOPPED),
+                Some(Effect::Read | Effect::Idempotent) => {
+                    (Status::Failed, "no answer: the turn was ended while it ran")
+                }
+            };
+            self.finish(sheet, agent, id, status, text);
+            if sheet.full {
+                return false;
+            }
+        }
+        if let Step::Seal(results) = next_step(sheet.draft.history(), agent) {
+            let cause = Beside::cause(results.output);
+            if sheet.place(agent, results, cause).is_err() {
+                return false;
+            }
+        }
+        let ended = TurnEnded {
+            reason: ending.reason,
+            detail: ending.detail.clone(),
+            by: ending.by.clone(),
+        };
+        let beside = Beside { takes: ending.takes, ..Beside::default() };
+        sheet.place(agent, ended, beside).is_ok()
+    }
+}
+
+/// How a turn ends without an answer.
+pub(super) struct Ending {
+    pub(super) reason: EndReason,
+    pub(super) detail: String,
+    pub(super) by: Option<Arc<str>>,
+    pub(super) takes: Option<ItemNumber>,
+    pub(super) partial: Partial,
+}
+
+impl Ending {
+    pub(super) fn new(reason: EndReason, detail: String) -> Self {
+        Self { reason, detail, by: None, takes: None, partial: Partial::default() }
+    }
+}
+
+fn failed(started: Seq, kind: FailureKind, message: &str) -> InvocationFailed {
+    InvocationFailed {
+        started,
+        kind,
+        message: message.to_owned(),
+        retry: false,
+        retry_after_ms: None,
+        streamed: Vec::new(),
+        usage: None,
+        cost: None,
+    }
+}
+
+fn turn_of(history: &History, agent: AgentId) -> Option<&crate::history::state::Turn> {
+    history.agent(agent)?.turn.as_ref()
+}
+
+fn is_open(history: &History, agent: AgentId, id: CallId) -> bool {
+    let Some(agent) = history.agent(agent) else { return false };
+    agent.open_calls().any(|(open, call)| open == id && call.finished.is_none())
+}
+
+const UNKNOWN_STOPPED: &str = "started, outcome unknown: the turn was ended before it answered, \
+    and it may have taken effect; check before doing it again";

@@ -1,0 +1,184 @@
+//! What a driver works with: tools, widgets, models, limits. The same for all conversations.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::history::fact::{AgentJoined, Digest};
+use crate::id::IdSource;
+use crate::provider::Models;
+use crate::tokens::TokenCounter;
+use crate::tool::{Catalogue, NameTaken, Schema, SchemaRefused, ToolSpec};
+use crate::widget::Registry;
+
+/// What a driver works with.
+pub struct Setting {
+    /// Where ids come from.
+    pub ids: Arc<dyn IdSource>,
+    /// Who counts tokens.
+    pub counter: Arc<dyn TokenCounter>,
+    /// The models that can be asked.
+    pub models: Arc<dyn Models>,
+    /// The tools that can be run.
+    pub tools: Toolset,
+    /// The widgets there are.
+    pub widgets: Arc<Registry>,
+    /// When turns end.
+    pub limits: Limits,
+}
+
+/// When a turn ends without an answer, and how often things are tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The most outputs of a turn.
+    pub steps: u32,
+    /// The most calls of a turn.
+    pub calls: u32,
+    /// The most times that the same call is made in a row.
+    pub same_call: u32,
+    /// The most tokens that a turn's invocations take, if there is a limit.
+    pub turn_tokens: Option<u64>,
+    /// The most tokens that a conversation's invocations take, if there is a limit.
+    pub conversation_tokens: Option<u64>,
+    /// The most attempts to get an answer for one step.
+    pub attempts: u32,
+    /// The most times in a row that a model may ask to be asked again.
+    pub pauses: u32,
+    /// The most attempts to run a call that may run again.
+    pub call_attempts: u32,
+    /// The most calls of an agent that run at a time.
+    pub side_by_side: usize,
+    /// How long a person has to answer a question.
+    pub approval_ms: u64,
+    /// How long calls have to stop.
+    pub grace_ms: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            steps: 50,
+            calls: 200,
+            same_call: 5,
+            turn_tokens: None,
+            conversation_tokens: None,
+            attempts: 5,
+            pauses: 5,
+            call_attempts: 3,
+            side_by_side: 8,
+            approval_ms: 15 * 60 * 1000,
+            grace_ms: 6_000,
+        }
+    }
+}
+
+/// The tools that can be run, each name once, with their schemas read.
+#[derive(Clone, Debug, Default)]
+pub struct Toolset(BTreeMap<Arc<str>, Known>);
+
+/// A tool and the schema of its arguments.
+#[derive(Clone, Debug)]
+pub(super) struct Known {
+    pub(super) spec: Arc<ToolSpec>,
+    pub(super) schema: Arc<Schema>,
+}
+
+/// Why tools cannot be used together.
+#[derive(Debug, thiserror::Error)]
+pub enum ToolsetRefused {
+    /// Two tools want one name.
+    #[error(transparent)]
+    Name(#[from] NameTaken),
+    /// A schema is none.
+    #[error("the schema of the tool {tool:?} cannot be used")]
+    Schema {
+        /// The tool.
+        tool: Arc<str>,
+        /// Why not.
+        #[source]
+        source: SchemaRefused,
+    },
+}
+
+impl Known {
+    fn new(spec: Arc<ToolSpec>) -> Result<Self, ToolsetRefused> {
+        let refused = |source| ToolsetRefused::Schema { tool: Arc::clone(&spec.name), source };
+        let schema = Arc::new(Schema::new(&spec.schema).map_err(refused)?);
+        Ok(Self { spec, schema })
+    }
+}
+
+impl Toolset {
+    /// These tools and the tools of these widgets. Refused if two share a name, or if a schema
+    /// is none.
+    pub fn new(
+        specs: impl IntoIterator<Item = Arc<ToolSpec>>,
+        widgets: &Registry,
+    ) -> Result<Self, ToolsetRefused> {
+        let mut tools = BTreeMap::new();
+        for spec in specs.into_iter().chain(widgets.all_tools()) {
+            let name = Arc::clone(&spec.name);
+            if tools.insert(Arc::clone(&name), Known::new(spec)?).is_some() {
+                return Err(NameTaken { name }.into());
+            }
+        }
+        Ok(Self(tools))
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&Known> {
+        self.0.get(name)
+    }
+}
+
+/// What an agent is shown of its tools, and its form as an attachment.
+#[derive(Clone, Debug)]
+pub(super) struct Shown {
+    pub(super) catalogue: Arc<Catalogue>,
+    pub(super) kept: Option<(Digest, Arc<[u8]>)>,
+}
+
+impl Setting {
+    /// The tools that an agent has, in order: its own as far as they are there, then those of its
+    /// widgets.
+    pub(super) fn tools_of(&self, joined: &AgentJoined) -> Vec<Arc<ToolSpec>> {
+        let of_widgets = self.widgets.tools(joined);
+        let own = joined.tools.iter().filter_map(|name| self.tools.get(name));
+        let own = own.map(|known| Arc::clone(&known.spec));
+        let mut tools: Vec<Arc<ToolSpec>> = Vec::new();
+        for spec in own.chain(of_widgets) {
+            if !tools.iter().any(|tool| tool.name == spec.name) {
+                tools.push(spec);
+            }
+        }
+        tools
+    }
+
+    /// What an agent is shown of its tools.
+    pub(super) fn shown_to(&self, joined: &AgentJoined) -> Shown {
+        let tools = self.tools_of(joined);
+        if tools.is_empty() {
+            return Shown { catalogue: Arc::default(), kept: None };
+        }
+        let bytes: Arc<[u8]> = catalogue_bytes(&tools).into();
+        let text = String::from_utf8_lossy(&bytes);
+        // The names are told apart above, so that the catalogue is never refused.
+        let catalogue = Catalogue::new(tools, self.counter.count(&text)).unwrap_or_default();
+        let kept = Some((Digest::of(&bytes), bytes));
+        Shown { catalogue: Arc::new(catalogue), kept }
+    }
+}
+
+/// A catalogue as an attachment: a JSON list of what models read of each tool.
+fn catalogue_bytes(tools: &[Arc<ToolSpec>]) -> Vec<u8> {
+    #[derive(serde::Serialize)]
+    struct Line<'a> {
+        name: &'a str,
+        description: &'a str,
+        schema: &'a str,
+    }
+    let lines = tools.iter().map(|tool| Line {
+        name: &tool.name,
+        description: &tool.description,
+        schema: &tool.schema,
+    });
+    serde_json::to_vec(&lines.collect::<Vec<_>>()).unwrap_or_default()
+}
