@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 pub use counts::{Counts, one_line};
 pub use fold::{
-    AGENTS_CAP, LIVE_RESULT_CAP_TOKENS, PINS_CAP, POLICIES_CAP, RECAPS_CAP, TIMERS_CAP,
+    AGENTS_CAP, LIVE_RESULT_CAP_TOKENS, PINS_CAP, POLICIES_CAP, RECAPS_CAP, TIMERS_CAP, WIDGETS_CAP,
 };
 pub use propose::{Aftermath, Draft, Proposal, Proposed, Refused, Stamp};
 

@@ -3,6 +3,7 @@
 //! A provider knows nothing of histories, retries or fallbacks. Those are decided around it, so
 //! that every attempt is projected for its own target and on record.
 
+mod assemble;
 mod delta;
 mod error;
 mod models;
@@ -10,6 +11,7 @@ mod models;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+pub use assemble::{ANSWER_CAP_BYTES, Assembled, Assembler, Broken, Partial, Progress};
 pub use delta::{BlockIndex, BlockKind, Delta, DeltaStream, Prepared, Repair};
 pub use error::ProviderError;
 pub use models::{MediaSupport, Models, Price, Profile, Target, ThinkingSupport, ToolSupport};

@@ -18,7 +18,10 @@ use async_trait::async_trait;
 pub use error::{LockedBy, StoreError};
 pub use lease::{ClaimId, Lease};
 pub use listing::{Conversation, Cursor, Filter, Listing, Origin, Sort};
-pub use open::{OpenError, append, history_at, open, past, window};
+pub use open::{
+    OpenError, SnapshotDue, append, history_at, history_with_widgets_at, open, open_with_widgets,
+    past, past_with_widgets, snapshot_due, window,
+};
 pub use read::{Direction, PAGE_CAP_BYTES, Page};
 
 use crate::history::batch::{AgentSums, Batch};

@@ -27,6 +27,8 @@ pub const PINS_CAP: usize = 256;
 pub const TIMERS_CAP: usize = 1024;
 /// The most recaps that count at a time.
 pub const RECAPS_CAP: usize = 1024;
+/// The most widgets of an agent.
+pub const WIDGETS_CAP: usize = 256;
 /// The most rules.
 pub const POLICIES_CAP: usize = 1024;
 /// The most different tools that a turn's line names; the rest are not listed.
@@ -122,7 +124,7 @@ impl PathState {
             Fact::PolicySet(_) | Fact::Moved(_) => of_conversation(entry)?,
             Fact::Note(_) => self.known(entry.agent)?,
             Fact::Unrecognised(_) => {}
-            Fact::WidgetChanged(_) => self.known(entry.agent)?,
+            Fact::WidgetChanged(changed) => self.widget_changed(entry, &changed.widget)?,
             Fact::AgentCalled(called) => self.agent_called(entry, called)?,
             Fact::AgentReturned(returned) => self.agent_returned(entry, returned)?,
             Fact::TimerSet(set) => self.timer_set(entry, set)?,
@@ -360,6 +362,16 @@ impl PathState {
             turn.failures = turn.failures.saturating_add(1);
             turn.spend(failed.usage.unwrap_or_default());
         }
+        Ok(())
+    }
+
+    fn widget_changed(&mut self, entry: &Entry, widget: &Arc<str>) -> Result<(), Rule> {
+        self.known(entry.agent)?;
+        let changed = Arc::make_mut(&mut self.changed).entry(entry.agent).or_default();
+        if changed.len() >= WIDGETS_CAP && !changed.contains_key(widget) {
+            return Err(Rule::TooMany { what: "widgets of an agent", cap: WIDGETS_CAP });
+        }
+        changed.insert(Arc::clone(widget), entry.seq);
         Ok(())
     }
 

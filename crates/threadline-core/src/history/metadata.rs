@@ -78,21 +78,35 @@ impl Metadata {
 
     /// An adapter's metadata: the largest values are dropped, and said to be, until it fits.
     pub fn fitted(values: impl IntoIterator<Item = (&'static str, Value)>) -> Self {
-        let mut metadata = Self(values.into_iter().map(|(k, v)| (k.to_owned(), v)).collect());
-        let mut dropped = 0;
-        while metadata.size() > METADATA_CAP_BYTES {
-            let largest = metadata
+        Self(values.into_iter().map(|(k, v)| (k.to_owned(), v)).collect()).fit()
+    }
+
+    /// Both together, fitted like an adapter's; of two values under one key the later counts.
+    #[must_use]
+    pub fn joined(&self, later: &Self) -> Self {
+        let mut values = self.0.clone();
+        values.extend(later.0.clone());
+        Self(values).fit()
+    }
+
+    fn fit(mut self) -> Self {
+        let mut dropped = match self.0.get(DROPPED_KEY) {
+            Some(Value::Number(before)) => *before,
+            Some(Value::Flag(_) | Value::Text(_)) | None => 0,
+        };
+        while self.size() > METADATA_CAP_BYTES {
+            let largest = self
                 .0
                 .iter()
                 .filter(|(key, _)| *key != DROPPED_KEY)
                 .max_by_key(|(key, value)| key.len() + value.size())
                 .map(|(key, _)| key.clone());
             let Some(largest) = largest else { break };
-            metadata.0.remove(&largest);
-            dropped += 1;
-            metadata.0.insert(DROPPED_KEY.to_owned(), Value::Number(dropped));
+            self.0.remove(&largest);
+            dropped = dropped.saturating_add(1);
+            self.0.insert(DROPPED_KEY.to_owned(), Value::Number(dropped));
         }
-        metadata
+        self
     }
 
     /// Whether there is none.
@@ -173,5 +187,19 @@ mod tests {
         assert_eq!(metadata.get("headers"), None);
         assert_eq!(metadata.get(DROPPED_KEY), Some(&Value::Number(1)));
         assert_eq!(metadata.check(), Ok(()));
+    }
+
+    #[test]
+    fn of_two_values_the_later_counts_and_too_much_is_dropped() {
+        let text = |text: &str| Value::Text(text.to_owned());
+        let first = Metadata::fitted([("id", text("a")), ("model", text("m"))]);
+        let later = Metadata::fitted([("id", text("b")), ("long", text(&"x".repeat(2000)))]);
+        let joined = first.joined(&later);
+        assert_eq!(joined.get("id"), Some(&text("b")));
+        assert_eq!(joined.get("model"), Some(&text("m")));
+        let joined = joined.joined(&Metadata::fitted([("other", text(&"y".repeat(1000)))]));
+        assert_eq!(joined.get("long"), None);
+        assert_eq!(joined.get(DROPPED_KEY), Some(&Value::Number(1)));
+        assert_eq!(joined.check(), Ok(()));
     }
 }

@@ -6,7 +6,7 @@ use crate::history::fact::Digest;
 use crate::id::Seq;
 
 /// The version of the fold whose state a snapshot holds. Snapshots of another are not used.
-pub const FOLD_VERSION: u32 = 1;
+pub const FOLD_VERSION: u32 = 2;
 
 /// How many entries lie between snapshots that are kept for good.
 pub const SNAPSHOT_EVERY: u64 = 4096;
@@ -22,6 +22,7 @@ pub struct Snapshot {
     pub fold_version: u32,
     /// The history's state.
     pub history: Vec<u8>,
-    /// The states of widgets, by name.
+    /// The states of widgets, by agent and name, as [`Widgets`](crate::widget::Widgets) writes them;
+    /// none if whoever kept it knew no widgets.
     pub widgets: BTreeMap<String, Vec<u8>>,
 }

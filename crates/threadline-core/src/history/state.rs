@@ -40,6 +40,9 @@ pub struct PathState {
     pub last_turn: Option<Seq>,
     /// Where this conversation branched off, if it did.
     pub forked_from: Option<(ConversationId, Seq)>,
+    /// The widgets that have changed, by the thread of the change, and when last.
+    #[serde(default)]
+    pub changed: Arc<BTreeMap<AgentId, BTreeMap<Arc<str>, Seq>>>,
 }
 
 /// What is never taken back by a rewind.

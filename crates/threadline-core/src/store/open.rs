@@ -1,9 +1,11 @@
 //! Opening: from a store's snapshot and the entries after it to a history, at the cost of a
 //! window, whatever the length.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::{Conversation, Lease, Origin, Page, Store, StoreError};
+use crate::history::batch::Batch;
 use crate::history::entry::Entry;
 use crate::history::fact::{Digest, Fact};
 use crate::history::path::Path;
@@ -14,6 +16,7 @@ use crate::history::{Aftermath, Counts, History, Proposed};
 use crate::id::{AgentId, CallId, ConversationId, Seq};
 use crate::outline::{OutlineRow, RowKind};
 use crate::tokens::TokenCounter;
+use crate::widget::{ChangeRefused, Registry, Widgets};
 
 /// How many records are read at a time.
 const PAGE: usize = 512;
@@ -54,6 +57,17 @@ pub enum OpenError {
         #[source]
         source: BrokenRule,
     },
+    /// A widget's change cannot be applied: a newer version of the widget may understand it.
+    #[error("entry {seq} of conversation {id} is a change that its widget does not take")]
+    Widget {
+        /// The conversation.
+        id: ConversationId,
+        /// The entry.
+        seq: Seq,
+        /// Why not.
+        #[source]
+        source: ChangeRefused,
+    },
 }
 
 /// The history of a conversation.
@@ -62,13 +76,25 @@ pub async fn open(
     id: ConversationId,
     counter: &dyn TokenCounter,
 ) -> Result<(Conversation, History), OpenError> {
+    let (conversation, history, _) = open_with_widgets(store, id, counter, &no_widgets()).await?;
+    Ok((conversation, history))
+}
+
+/// The history of a conversation, and its widgets in their states.
+pub async fn open_with_widgets(
+    store: &dyn Store,
+    id: ConversationId,
+    counter: &dyn TokenCounter,
+    registry: &Arc<Registry>,
+) -> Result<(Conversation, History, Widgets), OpenError> {
     let conversation = store.conversation(id).await?;
-    let history = history_at(store, id, conversation.head, counter).await?;
+    let (history, widgets) =
+        history_with_widgets_at(store, id, conversation.head, counter, registry).await?;
     let history = match conversation.origin {
         Origin::Own => history,
         Origin::Copy => history.into_copy(),
     };
-    Ok((conversation, history))
+    Ok((conversation, history, widgets))
 }
 
 /// The history of a conversation as it was at an entry.
@@ -78,18 +104,30 @@ pub async fn history_at(
     at: Seq,
     counter: &dyn TokenCounter,
 ) -> Result<History, OpenError> {
-    let newest = snapshot(store, id, at).await?;
+    let (history, _) = history_with_widgets_at(store, id, at, counter, &no_widgets()).await?;
+    Ok(history)
+}
+
+/// The history of a conversation as it was at an entry, and its widgets in the states they had.
+pub async fn history_with_widgets_at(
+    store: &dyn Store,
+    id: ConversationId,
+    at: Seq,
+    counter: &dyn TokenCounter,
+    registry: &Arc<Registry>,
+) -> Result<(History, Widgets), OpenError> {
+    let newest = base(store, id, at).await?;
     let mut base = newest.clone();
     let path = loop {
-        let mut rewinds = store.rewinds(id, base.head()).await?;
-        rewinds.retain(|(stands, _)| *stands <= at);
-        match Path::since(base.head(), at, &rewinds) {
+        match path_since(store, id, base.history.head(), at).await? {
             Ok(path) => break path,
             // The path left this snapshot behind: the state is that of an earlier one.
-            Err(place) => base = snapshot(store, id, place).await?,
+            Err(place) => base = self::base(store, id, place).await?,
         }
     };
-    let mut fold = Fold { store, id, counter, path: &path, history: base };
+    let widgets = widgets_at(store, id, &base, registry).await?;
+    let newest = newest.history;
+    let mut fold = Fold { store, id, counter, path: &path, history: base.history, widgets };
     if fold.history.head() < newest.head() {
         for (from, to) in path.runs() {
             if *from <= newest.head() {
@@ -101,7 +139,7 @@ pub async fn history_at(
     }
     let previous = fold.history.head_hash();
     fold.entries(fold.history.head().next(), at, Some(previous)).await?;
-    Ok(fold.history)
+    Ok((fold.history, fold.widgets))
 }
 
 /// The history as it was at an entry, and what became later of the calls that were open there:
@@ -112,13 +150,35 @@ pub async fn past(
     to: Seq,
     counter: &dyn TokenCounter,
 ) -> Result<(History, Aftermath), OpenError> {
-    let history = history_at(store, id, to, counter).await?;
+    let (history, aftermath, _) = past_with_widgets(store, id, to, counter, &no_widgets()).await?;
+    Ok((history, aftermath))
+}
+
+/// The same, and the widgets in the states they had there.
+pub async fn past_with_widgets(
+    store: &dyn Store,
+    id: ConversationId,
+    to: Seq,
+    counter: &dyn TokenCounter,
+    registry: &Arc<Registry>,
+) -> Result<(History, Aftermath, Widgets), OpenError> {
+    let (history, widgets) = history_with_widgets_at(store, id, to, counter, registry).await?;
+    let aftermath = aftermath(store, id, &history).await?;
+    Ok((history, aftermath, widgets))
+}
+
+/// What became later of the calls that are open where a history ends.
+async fn aftermath(
+    store: &dyn Store,
+    id: ConversationId,
+    history: &History,
+) -> Result<Aftermath, OpenError> {
     let agents = history.state().agents.values();
     let calls = agents.flat_map(|agent| agent.open_calls());
     let mut open: BTreeSet<CallId> =
         calls.filter(|(_, call)| call.finished.is_none()).map(|(id, _)| id).collect();
     let mut aftermath = Aftermath::default();
-    let mut next = to.next();
+    let mut next = history.head().next();
     // Calls go on only in the branch that follows directly: a rewind takes them back.
     'ledger: while !open.is_empty() {
         let records = store.read(id, &Page::forward(next, PAGE)).await?;
@@ -139,7 +199,7 @@ pub async fn past(
             aftermath.note(&entry);
         }
     }
-    Ok((history, aftermath))
+    Ok(aftermath)
 }
 
 /// Appends what was proposed, and keeps a snapshot if one is due.
@@ -153,14 +213,28 @@ pub async fn append(
 ) -> Result<History, StoreError> {
     store.append(lease, &proposed.batch).await?;
     let Proposed { batch, history } = proposed;
-    let for_good = batch.base.0 / SNAPSHOT_EVERY != batch.head().0 / SNAPSHOT_EVERY;
-    let ends_turn = |row: &OutlineRow| matches!(row.kind, RowKind::Answer | RowKind::Ended);
-    let rewound = batch.entries.iter().any(|p| matches!(p.entry.fact, Fact::Rewound(_)));
-    if for_good || rewound || batch.rows.iter().any(ends_turn) {
+    if let Some(SnapshotDue { for_good }) = snapshot_due(&batch) {
         let kept = store.keep_snapshot(lease.conversation, &history.to_snapshot(), for_good).await;
         drop(kept);
     }
     Ok(history)
+}
+
+/// A snapshot should be kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SnapshotDue {
+    /// Whether it is kept for good; if not, it replaces the last such one.
+    pub for_good: bool,
+}
+
+/// Whether a snapshot should be kept after a batch: at the end of a turn, after a rewind, and for
+/// good after every so many entries.
+pub fn snapshot_due(batch: &Batch) -> Option<SnapshotDue> {
+    let for_good = batch.base.0 / SNAPSHOT_EVERY != batch.head().0 / SNAPSHOT_EVERY;
+    let ends_turn = |row: &OutlineRow| matches!(row.kind, RowKind::Answer | RowKind::Ended);
+    let rewound = batch.entries.iter().any(|p| matches!(p.entry.fact, Fact::Rewound(_)));
+    let due = for_good || rewound || batch.rows.iter().any(ends_turn);
+    due.then_some(SnapshotDue { for_good })
 }
 
 /// The newest entries on an agent's thread that together take at most so many tokens at Recent,
@@ -222,6 +296,7 @@ struct Fold<'a> {
     counter: &'a dyn TokenCounter,
     path: &'a Path,
     history: History,
+    widgets: Widgets,
 }
 
 impl Fold<'_> {
@@ -234,14 +309,7 @@ impl Fold<'_> {
     ) -> Result<(), OpenError> {
         let mut next = from;
         while next <= to {
-            let most = usize::try_from(to.0 - next.0 + 1).unwrap_or(PAGE).min(PAGE);
-            let records = self.store.read(self.id, &Page::forward(next, most)).await?;
-            if records.is_empty() {
-                return Err(
-                    StoreError::NoEntry { id: self.id, seq: next, head: next.before() }.into()
-                );
-            }
-            for record in &records {
+            for record in &records(self.store, self.id, next, to).await? {
                 if previous.is_some_and(|previous| !record.follows(previous)) {
                     return Err(OpenError::BrokenChain { id: self.id, seq: next });
                 }
@@ -254,7 +322,11 @@ impl Fold<'_> {
     }
 
     fn take(&mut self, entry: &Entry, hash: Digest) -> Result<(), OpenError> {
-        let folded = if !self.path.contains(entry.seq) {
+        let on_path = self.path.contains(entry.seq);
+        if on_path {
+            change(self.id, &mut self.widgets, entry)?;
+        }
+        let folded = if !on_path {
             self.history.pass(entry, hash)
         } else if let Fact::Rewound(_) = entry.fact {
             self.history.rewind_in_place(entry, hash)
@@ -266,20 +338,105 @@ impl Fold<'_> {
     }
 }
 
-async fn snapshot(
-    store: &dyn Store,
-    id: ConversationId,
-    at_most: Seq,
-) -> Result<History, StoreError> {
+/// Where a fold begins: what a snapshot holds, or nothing.
+#[derive(Clone)]
+struct Base {
+    history: History,
+    widgets: BTreeMap<String, Vec<u8>>,
+}
+
+/// The newest snapshot at or before a place that can be used.
+async fn base(store: &dyn Store, id: ConversationId, at_most: Seq) -> Result<Base, StoreError> {
     let mut at_most = at_most;
     while let Some(snapshot) = store.snapshot(id, at_most).await? {
         if let Some(history) = History::from_snapshot(&snapshot) {
-            return Ok(history);
+            return Ok(Base { history, widgets: snapshot.widgets });
         }
         // Of another version, or unreadable: an older one may do.
         at_most = snapshot.seq.before();
     }
-    Ok(History::new())
+    Ok(Base { history: History::new(), widgets: BTreeMap::new() })
+}
+
+/// The part of the path to an entry that comes after an earlier one; the error is the last place
+/// before the earlier one that the path goes through.
+async fn path_since(
+    store: &dyn Store,
+    id: ConversationId,
+    base: Seq,
+    at: Seq,
+) -> Result<Result<Path, Seq>, StoreError> {
+    let mut rewinds = store.rewinds(id, base).await?;
+    rewinds.retain(|(stands, _)| *stands <= at);
+    Ok(Path::since(base, at, &rewinds))
+}
+
+/// The widgets in the states they had at a snapshot: from the snapshot, or, if it does not have
+/// them all, from an earlier one or from the start, and the changes since then.
+async fn widgets_at(
+    store: &dyn Store,
+    id: ConversationId,
+    base: &Base,
+    registry: &Arc<Registry>,
+) -> Result<Widgets, OpenError> {
+    let at = base.history.head();
+    let mut from = base.clone();
+    loop {
+        let (decoded, unreadable) = Widgets::decode(Arc::clone(registry), &from.widgets);
+        let complete = unreadable.is_empty() && decoded.has_all(from.history.state());
+        let mut place = from.history.head().before();
+        if complete {
+            match path_since(store, id, from.history.head(), at).await? {
+                Ok(path) => return change_along(store, id, decoded, &path).await,
+                Err(earlier) => place = earlier,
+            }
+        }
+        from = self::base(store, id, place).await?;
+    }
+}
+
+/// Takes the changes on a path into widgets.
+async fn change_along(
+    store: &dyn Store,
+    id: ConversationId,
+    mut widgets: Widgets,
+    path: &Path,
+) -> Result<Widgets, OpenError> {
+    for (from, to) in path.runs() {
+        let mut next = *from;
+        while next <= *to {
+            for record in &records(store, id, next, *to).await? {
+                change(id, &mut widgets, &read(id, next, record)?)?;
+                next = next.next();
+            }
+        }
+    }
+    Ok(widgets)
+}
+
+fn change(id: ConversationId, widgets: &mut Widgets, entry: &Entry) -> Result<(), OpenError> {
+    let refused = |source| OpenError::Widget { id, seq: entry.seq, source };
+    widgets.apply(entry).map_err(refused)
+}
+
+/// For those who ask for the history alone.
+fn no_widgets() -> Arc<Registry> {
+    Arc::new(Registry::default())
+}
+
+/// Some records of a range, from its first on; never none.
+async fn records(
+    store: &dyn Store,
+    id: ConversationId,
+    from: Seq,
+    to: Seq,
+) -> Result<Vec<Record>, StoreError> {
+    let most = usize::try_from(to.0 - from.0 + 1).unwrap_or(PAGE).min(PAGE);
+    let records = store.read(id, &Page::forward(from, most)).await?;
+    if records.is_empty() {
+        return Err(StoreError::NoEntry { id, seq: from, head: from.before() });
+    }
+    Ok(records)
 }
 
 fn read(id: ConversationId, seq: Seq, record: &Record) -> Result<Entry, OpenError> {
