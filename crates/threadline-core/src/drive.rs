@@ -233,9 +233,8 @@ impl Driver {
         if self.history.is_copy() || in_turn.clone().next().is_none() {
             return Rest::Idle;
         }
-        let asks = |(id, _): (&AgentId, _)| {
-            run_state(&self.history, *id) == RunState::AwaitingApproval
-        };
+        let asks =
+            |(id, _): (&AgentId, _)| run_state(&self.history, *id) == RunState::AwaitingApproval;
         if in_turn.any(asks) { Rest::Approval } else { Rest::Time }
     }
 

@@ -12,10 +12,13 @@
 //! - [`transfer`]: how a conversation is carried to another store.
 //! - [`context`]: what one invocation sees.
 //! - [`provider`], [`tool`], [`widget`]: the seams to models, tools and screens.
+//! - [`choose`], [`drive`]: what happens next, and all control flow.
 //! - [`sanitise`]: what may be printed.
 
+pub mod choose;
 pub mod clock;
 pub mod context;
+pub mod drive;
 pub mod history;
 pub mod id;
 pub mod inbox;

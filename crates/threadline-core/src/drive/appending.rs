@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use super::Driver;
 use super::command::{Command, Notice, Stopped};
 use super::event::{Alarm, Setback};
 use super::place::Landed;
 use super::step::run_state;
-use super::{Driver, calls};
 use crate::history::batch::Batch;
 use crate::history::entry::Entry;
 use crate::history::fact::{Fact, Purpose, Status, ToolStarted};
@@ -37,12 +37,7 @@ impl Appending {
 }
 
 impl Driver {
-    pub(super) fn append(
-        &mut self,
-        proposed: Proposed,
-        widgets: Widgets,
-        out: &mut Vec<Command>,
-    ) {
+    pub(super) fn append(&mut self, proposed: Proposed, widgets: Widgets, out: &mut Vec<Command>) {
         let Proposed { batch, history } = proposed;
         let batch = Arc::new(batch);
         out.push(Command::Append(Arc::clone(&batch)));
@@ -58,6 +53,10 @@ impl Driver {
         self.widgets = widgets;
         for taken in &batch.taken {
             self.inbox.remove(&taken.item);
+        }
+        if batch.entries.iter().any(|placed| matches!(placed.entry.fact, Fact::Rewound(_))) {
+            // What was open is settled in the same batch.
+            self.texts.clear();
         }
         for placed in &batch.entries {
             self.note_texts(&placed.entry);
@@ -103,8 +102,8 @@ impl Driver {
             return;
         }
         match self.run_of(entry, started) {
-            Some(run) => {
-                self.running.insert(id, calls::Running::new(entry.agent, &run));
+            Some((run, running)) => {
+                self.running.insert(id, running);
                 out.push(Command::Run(run));
             }
             // The tool was there when the start was placed; it cannot have gone since.

@@ -2,16 +2,14 @@
 
 use std::sync::Arc;
 
+use super::Driver;
 use super::command::{Command, Gather, Notice, Stopped};
 use super::event::{Gathered, Setback, Ticket};
 use super::place::{Beside, Failure, Landed, Sheet};
 use super::setting::Shown;
 use super::step::{Step, next_step};
-use super::Driver;
 use crate::choose::{Chosen, NoModel, choose};
-use crate::context::project::{
-    Material, PROJECTION_VERSION, options_for, project, wanted_tokens,
-};
+use crate::context::project::{Material, PROJECTION_VERSION, options_for, project, wanted_tokens};
 use crate::history::History;
 use crate::history::entry::Entry;
 use crate::history::fact::{
@@ -260,9 +258,10 @@ impl Driver {
         // Given up in the meantime: nothing was sent, nothing is recorded. One that broke off
         // while it was prepared is recorded, with its failure right after it.
         let asked = self.asking.get(&agent).is_some_and(|asking| asking.ticket == ticket);
-        let failed = self.landed.iter().any(|landed| {
-            matches!(landed, Landed::Failed { agent: of, .. } if *of == agent)
-        });
+        let failed = self
+            .landed
+            .iter()
+            .any(|landed| matches!(landed, Landed::Failed { agent: of, .. } if *of == agent));
         if !asked && !failed {
             return;
         }

@@ -11,7 +11,7 @@ use super::step::CallStep;
 use super::{Driver, Toolset};
 use crate::history::entry::Entry;
 use crate::history::fact::{
-    ApprovalAsked, Authority, Digest, Effect, Answer, Status, ToolCall, ToolFinished, ToolStarted,
+    Answer, ApprovalAsked, Authority, Digest, Effect, Status, ToolCall, ToolFinished, ToolStarted,
     Verdict, WidgetChanged,
 };
 use crate::history::metadata::Metadata;
@@ -56,17 +56,6 @@ pub(super) struct Running {
     pub(super) agent: AgentId,
     effect: Effect,
     warnings: Vec<String>,
-}
-
-impl Running {
-    pub(super) fn new(agent: AgentId, run: &Run) -> Self {
-        let effect = match run.tool.handling {
-            Handling::Run(rules) => rules.effect,
-            // A recorded tool is never run: were it, it must not be run twice.
-            Handling::Recorded => Effect::Once,
-        };
-        Self { agent, effect, warnings: Vec::new() }
-    }
 }
 
 /// A call that is fit to begin.
@@ -146,7 +135,9 @@ impl Driver {
         };
         match fit.known.spec.handling {
             Handling::Recorded => self.derive(sheet, agent, id, &fit.arguments),
-            Handling::Run(rules) => self.start(sheet, agent, id, rules, authority, fit.arguments, 1),
+            Handling::Run(rules) => {
+                self.start(sheet, agent, id, rules, authority, fit.arguments, 1)
+            }
         }
     }
 
@@ -161,15 +152,19 @@ impl Driver {
         let text = self.texts_in(sheet, id).ok_or("the call is not known")?;
         let joined = sheet.draft.history().agent(agent).map(|agent| &agent.joined);
         let theirs = joined.map(|joined| self.setting.tools_of(joined)).unwrap_or_default();
-        let known = tools.get(&text.name).filter(|known| {
-            theirs.iter().any(|tool| tool.name == known.spec.name)
-        });
+        let known = tools
+            .get(&text.name)
+            .filter(|known| theirs.iter().any(|tool| tool.name == known.spec.name));
         let known = known.ok_or_else(|| {
             let names: Vec<&str> = theirs.iter().map(|tool| &*tool.name).collect();
             match names.is_empty() {
                 true => format!("there is no tool named {:?}; there are none", text.name),
                 false => {
-                    format!("there is no tool named {:?}; there are: {}", text.name, names.join(", "))
+                    format!(
+                        "there is no tool named {:?}; there are: {}",
+                        text.name,
+                        names.join(", ")
+                    )
                 }
             }
         })?;
@@ -223,23 +218,18 @@ impl Driver {
 
     /// Records what a widget makes of a call: its changes and its result, in one batch. Calls to
     /// widgets go in the order in which they were made.
-    fn derive(
-        &mut self,
-        sheet: &mut Sheet<'_>,
-        agent: AgentId,
-        id: CallId,
-        arguments: &Validated,
-    ) {
+    fn derive(&mut self, sheet: &mut Sheet<'_>, agent: AgentId, id: CallId, arguments: &Validated) {
         let Some(state) = sheet.draft.history().agent(agent) else { return };
         let is_recorded = |name: &str| {
             let known = self.setting.tools.get(name);
             known.is_some_and(|known| known.spec.handling == Handling::Recorded)
         };
+        let joined = Arc::clone(&state.joined);
         let mut earlier = state.open_calls().take_while(|(other, _)| *other != id);
         if earlier.any(|(_, call)| call.finished.is_none() && is_recorded(&call.name)) {
             return;
         }
-        let joined = Arc::clone(&state.joined);
+        drop(earlier);
         let Some(text) = self.texts_in(sheet, id).cloned() else { return };
         let call = WidgetCall {
             tool: &text.name,
@@ -314,7 +304,8 @@ impl Driver {
                     effect_key: format!("{}/{id}", self.conversation).into(),
                     at: sheet.at,
                 };
-                self.running.insert(id, Running { effect, ..Running::new(agent, &run) });
+                let warnings = fit.arguments.warnings;
+                self.running.insert(id, Running { agent, effect, warnings });
                 out.push(Command::Reconcile(run));
             }
             (Effect::Once, Err(_)) => self.finish(sheet, agent, id, Status::Unknown, UNKNOWN),
@@ -336,11 +327,12 @@ impl Driver {
     }
 
     /// A call as it is run once its start is durable.
-    pub(super) fn run_of(&self, entry: &Entry, started: &ToolStarted) -> Option<Run> {
+    pub(super) fn run_of(&self, entry: &Entry, started: &ToolStarted) -> Option<(Run, Running)> {
         let text = self.texts.get(&started.call)?;
         let known = self.setting.tools.get(&text.name)?;
+        let warnings = known.schema.validate(&text.raw).map(|fit| fit.warnings).unwrap_or_default();
         let arguments = started.arguments.as_ref().unwrap_or(&text.raw);
-        Some(Run {
+        let run = Run {
             agent: entry.agent,
             call: started.call,
             tool: Arc::clone(&known.spec),
@@ -348,7 +340,8 @@ impl Driver {
             attempt: started.attempt,
             effect_key: Arc::clone(&started.effect_key),
             at: entry.at,
-        })
+        };
+        Some((run, Running { agent: entry.agent, effect: started.effect, warnings }))
     }
 
     pub(super) fn ran(&mut self, id: CallId, outcome: Outcome) {

@@ -11,6 +11,7 @@ use crate::id::{AgentId, CallId, Seq};
 use crate::inbox::{Item, ItemNumber};
 use crate::outline::OutlineRow;
 use crate::provider::{Delta, ProviderError};
+use crate::store::{OpenError, StoreError};
 use crate::tool::ToolOutcome;
 use crate::widget::Widgets;
 
@@ -161,4 +162,40 @@ pub enum Alarm {
     Grace(AgentId),
     /// A rewind may be tried again.
     Rewind,
+}
+
+impl From<StoreError> for Setback {
+    fn from(error: StoreError) -> Self {
+        let text = error.to_string();
+        match error {
+            StoreError::AnswerLost(_) => Self::AnswerLost(text),
+            StoreError::Busy | StoreError::Full | StoreError::Unavailable { .. } => {
+                Self::Later(text)
+            }
+            StoreError::Fenced(_) => Self::Fenced,
+            StoreError::NotFound(_)
+            | StoreError::NoEntry { .. }
+            | StoreError::Exists(_)
+            | StoreError::Conflict { .. }
+            | StoreError::Held { .. }
+            | StoreError::KeyConflict { .. }
+            | StoreError::MovedAway(_)
+            | StoreError::NoAttachment(_)
+            | StoreError::TooLarge { .. }
+            | StoreError::Invalid(_)
+            | StoreError::ReadOnly(_)
+            | StoreError::Newer { .. }
+            | StoreError::Damaged(_)
+            | StoreError::Poisoned(_) => Self::Never(text),
+        }
+    }
+}
+
+impl From<OpenError> for Setback {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Store(error) => error.into(),
+            other => Self::Never(other.to_string()),
+        }
+    }
 }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use super::Driver;
 use super::command::{Command, Notice, Stopped};
 use super::event::{Alarm, Past, Setback};
 use super::place::{Beside, Ending, NotPlaced, Sheet};
 use super::step::{CallStep, RunState, Step, next_step, run_state};
-use super::Driver;
 use crate::clock::Timestamp;
 use crate::history::Stamp;
 use crate::history::batch::Taken;
@@ -45,10 +45,10 @@ impl Driver {
         let due = self.inbox.iter().filter(|(_, item)| is_due(item, sheet.at));
         let due: Vec<(ItemNumber, Item)> = due.map(|(n, item)| (*n, item.clone())).collect();
         for (number, item) in due {
-            if sheet.full() || self.rewinding.is_some() {
+            if sheet.full || self.rewinding.is_some() {
                 return;
             }
-            if sheet.takes(number) {
+            if sheet.draft.takes(number) {
                 continue;
             }
             let agent = item.to.or_else(|| sheet.draft.history().state().primary());
@@ -127,13 +127,7 @@ impl Driver {
         }
     }
 
-    fn answer(
-        sheet: &mut Sheet<'_>,
-        agent: AgentId,
-        id: CallId,
-        answer: Answer,
-        by: Approver,
-    ) {
+    fn answer(sheet: &mut Sheet<'_>, agent: AgentId, id: CallId, answer: Answer, by: Approver) {
         let asked = sheet.draft.history().agent(agent).and_then(|agent| {
             agent.open_calls().find(|(open, _)| *open == id).and_then(|(_, call)| call.approval)
         });
@@ -174,9 +168,8 @@ impl Driver {
         command: inbox::Command,
     ) -> Result<(), NotPlaced> {
         let conversation = AgentId::CONVERSATION;
-        let an_agent = || {
-            agent.ok_or_else(|| NotPlaced::Refused("there is no agent in it".to_owned()))
-        };
+        let an_agent =
+            || agent.ok_or_else(|| NotPlaced::Refused("there is no agent in it".to_owned()));
         let (of, fact): (AgentId, Fact) = match command {
             inbox::Command::Instruct { text } => (an_agent()?, InstructionSet { text }.into()),
             inbox::Command::SetPolicy(policy) => (conversation, policy.into()),
@@ -241,7 +234,7 @@ impl Driver {
             let runs = self.running.values().any(|running| running.agent == agent);
             let ended = !runs && {
                 let ending = Ending {
-                    takes: Some(cancelling.item).filter(|item| !sheet.takes(*item)),
+                    takes: Some(cancelling.item).filter(|item| !sheet.draft.takes(*item)),
                     partial: cancelling.partial.clone(),
                     ..Ending::new(EndReason::Cancelled, String::new())
                 };

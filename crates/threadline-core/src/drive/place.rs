@@ -72,7 +72,7 @@ pub(super) struct Sheet<'a> {
     counter: &'a dyn TokenCounter,
     ids: &'a dyn IdSource,
     /// Whether something had to be left for the next batch.
-    full: bool,
+    pub(super) full: bool,
 }
 
 /// Why a fact was not placed.
@@ -233,7 +233,8 @@ impl Driver {
             self.place_items(&mut sheet, out);
             self.place_cancels(&mut sheet);
             self.place_due(&mut sheet);
-            let agents: Vec<AgentId> = sheet.draft.history().state().agents.keys().copied().collect();
+            let agents: Vec<AgentId> =
+                sheet.draft.history().state().agents.keys().copied().collect();
             for agent in agents {
                 self.place_step(&mut sheet, agent, out);
             }
@@ -322,8 +323,7 @@ impl Driver {
             cost: failure.partial.cost,
             ..failed(started, failure.kind, &failure.message)
         };
-        let whole =
-            InvocationFailed { streamed: failure.partial.streamed.clone(), ..bare.clone() };
+        let whole = InvocationFailed { streamed: failure.partial.streamed.clone(), ..bare.clone() };
         let metadata = failure.partial.metadata.clone();
         if !sheet.place_or(agent, whole, bare, metadata, started) {
             if sheet.full {
@@ -431,9 +431,9 @@ impl Driver {
             let text = format!("{used} of {most} tokens in this conversation");
             return limit(Limit::Tokens, text);
         }
-        self.choose(history, agent).err().map(|none| {
-            Ending::new(EndReason::Failed, none.to_string())
-        })
+        self.choose(history, agent)
+            .err()
+            .map(|none| Ending::new(EndReason::Failed, none.to_string()))
     }
 
     /// Why a turn ends before its calls begin, if it does.
@@ -461,12 +461,7 @@ impl Driver {
 
     /// Ends a turn: what is open is told as it stands. Tells whether all of it is placed; if the
     /// batch is full, the rest follows in the next.
-    pub(super) fn end_turn(
-        &self,
-        sheet: &mut Sheet<'_>,
-        agent: AgentId,
-        ending: &Ending,
-    ) -> bool {
+    pub(super) fn end_turn(&self, sheet: &mut Sheet<'_>, agent: AgentId, ending: &Ending) -> bool {
         let Some(state) = sheet.draft.history().agent(agent).filter(|agent| agent.in_turn()) else {
             return true;
         };

@@ -129,9 +129,9 @@ pub fn next_step(history: &History, agent: AgentId) -> Step {
                 Some(results) => {
                     Step::Seal(ToolResults { output: open.output, results, execute_error: None })
                 }
-                None => Step::Calls(
-                    unfinished(open).map(|(id, call)| (id, call_step(call))).collect(),
-                ),
+                None => {
+                    Step::Calls(unfinished(open).map(|(id, call)| (id, call_step(call))).collect())
+                }
             }
         }
     }

@@ -8,8 +8,8 @@ use super::batch::{Interaction, LastMessage, MessageKind};
 use super::counts::{Counts, gist, one_line};
 use super::entry::Entry;
 use super::fact::{
-    AgentJoined, Described, Digest, Fact, Input, InvocationFailed, Output, Purpose, Recap, Sender, Stop,
-    TimerSet, ToolResults, Usage,
+    AgentJoined, Described, Digest, Fact, Input, InvocationFailed, Output, Purpose, Recap, Sender,
+    Stop, TimerSet, ToolResults, Usage,
 };
 use super::rule::Rule;
 use super::sections::Levels;

@@ -226,6 +226,11 @@ impl<'a> Draft<'a> {
         self.placed.len() == self.settled
     }
 
+    /// Whether an item of the inbox is taken by what is placed so far.
+    pub fn takes(&self, item: ItemNumber) -> bool {
+        self.taken.iter().any(|taken| taken.item == item)
+    }
+
     /// How many more facts it takes, and how many more bytes.
     pub fn room(&self) -> (usize, usize) {
         let placed = self.placed.len() - self.settled;

@@ -83,6 +83,11 @@ impl Registry {
         self.of(joined).flat_map(|registered| registered.tools.iter().cloned()).collect()
     }
 
+    /// The tools of all widgets.
+    pub fn all_tools(&self) -> impl Iterator<Item = Arc<ToolSpec>> {
+        self.0.iter().flat_map(|registered| registered.tools.iter().cloned())
+    }
+
     /// The widget of an agent that has a tool of this name.
     pub fn owner(&self, joined: &AgentJoined, tool: &str) -> Option<&dyn Widget> {
         self.registered_owner(joined, tool).map(|registered| &*registered.widget)
