@@ -5,6 +5,9 @@
 //! it takes, so that a person can ask why a model saw what it saw. An encoder turns it into a
 //! provider's request and must make a valid one of any context.
 
+mod digest;
+pub mod project;
+
 use std::sync::Arc;
 
 use crate::history::fact::{Attachment, Block, Invocation, Status, Stop};
@@ -15,7 +18,7 @@ use crate::id::{CallId, Seq};
 ///
 /// Every call in an output is answered in the results right after it, once, in the order of the
 /// calls; results never stand alone.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Context {
     /// The system message.
     pub system: System,

@@ -12,6 +12,7 @@ mod open;
 mod read;
 pub(crate) mod replay;
 pub mod verify;
+mod window;
 
 use async_trait::async_trait;
 
@@ -20,9 +21,10 @@ pub use lease::{ClaimId, Lease};
 pub use listing::{Conversation, Cursor, Filter, Listing, Origin, Sort};
 pub use open::{
     OpenError, SnapshotDue, append, history_at, history_with_widgets_at, open, open_with_widgets,
-    past, past_with_widgets, snapshot_due, window,
+    past, past_with_widgets, snapshot_due,
 };
 pub use read::{Direction, PAGE_CAP_BYTES, Page};
+pub use window::window;
 
 use crate::history::batch::{AgentSums, Batch};
 use crate::history::fact::Digest;

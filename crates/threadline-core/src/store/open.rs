@@ -13,15 +13,13 @@ use crate::history::record::{Record, UnreadableRecord};
 use crate::history::rule::BrokenRule;
 use crate::history::snapshot::SNAPSHOT_EVERY;
 use crate::history::{Aftermath, Counts, History, Proposed};
-use crate::id::{AgentId, CallId, ConversationId, Seq};
+use crate::id::{CallId, ConversationId, Seq};
 use crate::outline::{OutlineRow, RowKind};
 use crate::tokens::TokenCounter;
 use crate::widget::{ChangeRefused, Registry, Widgets};
 
 /// How many records are read at a time.
 const PAGE: usize = 512;
-/// How many outline rows are read at a time.
-const ROWS: usize = 128;
 
 /// Why a history could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -237,58 +235,6 @@ pub fn snapshot_due(batch: &Batch) -> Option<SnapshotDue> {
     due.then_some(SnapshotDue { for_good })
 }
 
-/// The newest entries on an agent's thread that together take at most so many tokens at Recent,
-/// oldest first: rows of the outline, each with its entry and, for sealed results, the results.
-pub async fn window(
-    store: &dyn Store,
-    id: ConversationId,
-    history: &History,
-    agent: AgentId,
-    tokens: u64,
-) -> Result<Vec<(OutlineRow, Vec<Entry>)>, OpenError> {
-    let Some(head) = history.agent(agent).and_then(|agent| agent.row) else {
-        return Ok(Vec::new());
-    };
-    let mut rows: Vec<OutlineRow> = Vec::new();
-    let mut from = Some(head);
-    let mut taken = 0_u64;
-    'rows: while let Some(next) = from {
-        let page = store.outline(id, agent, next, ROWS).await?;
-        from = page.last().and_then(|row| row.previous);
-        for row in page {
-            taken += u64::from(row.tokens.recent);
-            if taken > tokens {
-                break 'rows;
-            }
-            rows.push(row);
-        }
-    }
-    rows.reverse();
-    let seqs: Vec<Seq> = rows.iter().map(|row| row.seq).collect();
-    let records = store.records(id, &seqs).await?;
-    let mut shown = Vec::with_capacity(rows.len());
-    let mut results: Vec<Seq> = Vec::new();
-    for (row, record) in rows.into_iter().zip(&records) {
-        let entry = read(id, row.seq, record)?;
-        if let Fact::ToolResults(sealed) = &entry.fact {
-            results.extend(&sealed.results);
-        }
-        shown.push((row, vec![entry]));
-    }
-    let records = store.records(id, &results).await?;
-    let mut finished = results.iter().zip(&records);
-    for (_, entries) in &mut shown {
-        let sealed = entries.first().map(|entry| match &entry.fact {
-            Fact::ToolResults(sealed) => sealed.results.len(),
-            _ => 0,
-        });
-        for (seq, record) in finished.by_ref().take(sealed.unwrap_or(0)) {
-            entries.push(read(id, *seq, record)?);
-        }
-    }
-    Ok(shown)
-}
-
 /// A fold over stored entries along a path.
 struct Fold<'a> {
     store: &'a dyn Store,
@@ -439,6 +385,7 @@ async fn records(
     Ok(records)
 }
 
-fn read(id: ConversationId, seq: Seq, record: &Record) -> Result<Entry, OpenError> {
+/// The entry in a record.
+pub(super) fn read(id: ConversationId, seq: Seq, record: &Record) -> Result<Entry, OpenError> {
     record.open().map_err(|source| OpenError::Unreadable { id, seq, source })
 }

@@ -14,7 +14,7 @@ const BOB: AgentId = AgentId(2);
 
 /// Lines that are added to.
 #[derive(Clone)]
-struct Lines {
+struct Sheet {
     name: &'static str,
     tool: &'static str,
     scope: Scope,
@@ -22,10 +22,10 @@ struct Lines {
 }
 
 fn lines(name: &'static str, tool: &'static str, scope: Scope) -> Box<dyn Widget> {
-    Box::new(Lines { name, tool, scope, lines: Vec::new() })
+    Box::new(Sheet { name, tool, scope, lines: Vec::new() })
 }
 
-impl Widget for Lines {
+impl Widget for Sheet {
     fn name(&self) -> &str {
         self.name
     }

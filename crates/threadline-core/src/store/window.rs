@@ -1,0 +1,150 @@
+//! The window: the newest rows of a thread with their entries, at the cost of what they are.
+
+use super::open::{OpenError, read};
+use super::{Page, Store};
+use crate::history::History;
+use crate::history::entry::Entry;
+use crate::history::fact::Fact;
+use crate::history::state::{Agent, Stage};
+use crate::id::{AgentId, ConversationId, Seq};
+use crate::outline::{OutlineRow, RowKind};
+
+/// How many outline rows are read at a time.
+const ROWS: usize = 128;
+/// How many records are read at a time in search of what began a turn.
+const RECORDS: usize = 32;
+
+/// The newest entries on an agent's thread that together take at most so many tokens at Recent,
+/// oldest first: rows of the outline, each with its entry and, for sealed results, the results.
+///
+/// If a turn is under way, the inputs that began it and its newest exchange are there whatever
+/// they take.
+pub async fn window(
+    store: &dyn Store,
+    id: ConversationId,
+    history: &History,
+    agent: AgentId,
+    tokens: u64,
+) -> Result<Vec<(OutlineRow, Vec<Entry>)>, OpenError> {
+    let Some((state, head)) = history.agent(agent).and_then(|state| Some((state, state.row?)))
+    else {
+        return Ok(Vec::new());
+    };
+    let mut reach = Reach::new(state, tokens);
+    let mut rows: Vec<OutlineRow> = Vec::new();
+    let mut from = Some(head);
+    'rows: while let Some(next) = from {
+        let page = store.outline(id, agent, next, ROWS).await?;
+        from = page.last().and_then(|row| row.previous);
+        for row in page {
+            if !reach.includes(&row) {
+                break 'rows;
+            }
+            rows.push(row);
+        }
+    }
+    if let Some(turn) = reach.turn
+        && rows.last().is_none_or(|oldest| oldest.seq > turn)
+    {
+        let oldest = rows.last().map_or(head.next(), |row| row.seq);
+        let opening = opening(store, id, agent, turn).await?;
+        rows.extend(opening.into_iter().filter(|row| row.seq < oldest));
+    }
+    rows.reverse();
+    let seqs: Vec<Seq> = rows.iter().map(|row| row.seq).collect();
+    let records = store.records(id, &seqs).await?;
+    let mut shown = Vec::with_capacity(rows.len());
+    let mut results: Vec<Seq> = Vec::new();
+    for (row, record) in rows.into_iter().zip(&records) {
+        let entry = read(id, row.seq, record)?;
+        if let Fact::ToolResults(sealed) = &entry.fact {
+            results.extend(&sealed.results);
+        }
+        shown.push((row, vec![entry]));
+    }
+    let records = store.records(id, &results).await?;
+    let mut finished = results.iter().zip(&records);
+    for (_, entries) in &mut shown {
+        let sealed = entries.first().map(|entry| match &entry.fact {
+            Fact::ToolResults(sealed) => sealed.results.len(),
+            _ => 0,
+        });
+        for (seq, record) in finished.by_ref().take(sealed.unwrap_or(0)) {
+            entries.push(read(id, *seq, record)?);
+        }
+    }
+    Ok(shown)
+}
+
+/// How far back a window goes.
+struct Reach {
+    tokens: u64,
+    taken: u64,
+    /// The turn that is under way, if one is.
+    turn: Option<Seq>,
+    /// The output whose calls are not sealed.
+    unsealed: Option<Seq>,
+    /// Whether the rows so far belong to the newest exchange, which is there whatever it takes.
+    newest: bool,
+    answered: bool,
+}
+
+impl Reach {
+    fn new(agent: &Agent, tokens: u64) -> Self {
+        let turn = agent.turn.as_ref().filter(|_| agent.in_turn()).map(|turn| turn.start);
+        let unsealed = match &agent.stage {
+            Stage::Calling(open) => Some(open.output),
+            Stage::Resting | Stage::Asked | Stage::Sealed { .. } => None,
+        };
+        Self { tokens, taken: 0, turn, unsealed, newest: turn.is_some(), answered: false }
+    }
+
+    /// Whether the window goes on to this row, the next older one.
+    fn includes(&mut self, row: &OutlineRow) -> bool {
+        let (output, before_output) = match row.kind {
+            RowKind::Message | RowKind::Input | RowKind::Recap => (false, true),
+            RowKind::Output | RowKind::Answer => (Some(row.seq) != self.unsealed, false),
+            RowKind::Results | RowKind::Ended => (false, false),
+        };
+        self.taken = self.taken.saturating_add(u64::from(row.tokens.recent));
+        self.newest &= Some(row.turn) == self.turn && (before_output || !self.answered);
+        self.answered |= output;
+        self.newest || self.taken <= self.tokens
+    }
+}
+
+/// The rows of the inputs that began a turn which is under way, newest first.
+///
+/// No rewind lies in such a turn: it would have ended it. So its entries are all on the path.
+async fn opening(
+    store: &dyn Store,
+    id: ConversationId,
+    agent: AgentId,
+    turn: Seq,
+) -> Result<Vec<OutlineRow>, OpenError> {
+    let mut last = turn;
+    let mut next = turn;
+    'thread: loop {
+        let records = store.read(id, &Page::forward(next, RECORDS).of(agent)).await?;
+        if records.is_empty() {
+            break;
+        }
+        for record in &records {
+            let entry = read(id, next, record)?;
+            next = entry.seq.next();
+            match &entry.fact {
+                Fact::Input(_) => last = entry.seq,
+                Fact::Output(_) => break 'thread,
+                _ => {}
+            }
+        }
+    }
+    let mut rows = Vec::new();
+    let mut from = Some(last);
+    while let Some(next) = from.filter(|from| *from >= turn) {
+        let page = store.outline(id, agent, next, ROWS).await?;
+        from = page.last().and_then(|row| row.previous);
+        rows.extend(page.into_iter().filter(|row| row.seq >= turn));
+    }
+    Ok(rows)
+}
