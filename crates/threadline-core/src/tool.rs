@@ -4,6 +4,7 @@
 //! its start is durable. What it answers becomes a fact; how long it may take and how much it may
 //! say is enforced around it.
 
+mod arguments;
 mod cancel;
 mod outcome;
 mod spec;
@@ -12,6 +13,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+pub use arguments::{
+    ArgumentsRefused, PROBLEMS_CAP, Problem, Schema, SchemaRefused, Validated, validate,
+};
 pub use cancel::{Cancel, Cancelled};
 pub use outcome::{Product, ToolOutcome, ToolResult};
 pub use spec::{Catalogue, Handling, NameTaken, RunRules, ToolSpec};
