@@ -142,6 +142,11 @@ impl Driver {
         &self.widgets
     }
 
+    /// Why it rests, if it does.
+    pub fn rests(&self) -> Option<Rest> {
+        self.resting.then(|| self.rests_for())
+    }
+
     /// Takes in what happened, and says what is to be done.
     ///
     /// Once it has stopped it says nothing any more.

@@ -4,7 +4,9 @@
 //! its start is durable. What it answers becomes a fact; how long it may take and how much it may
 //! say is enforced around it.
 
+mod arguments;
 mod cancel;
+mod cap;
 mod outcome;
 mod spec;
 
@@ -12,7 +14,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+pub use arguments::{
+    ArgumentsRefused, PROBLEMS_CAP, Problem, Schema, SchemaRefused, Validated, validate,
+};
 pub use cancel::{Cancel, Cancelled};
+pub use cap::{Capped, WHOLE_CAP_BYTES, capped};
 pub use outcome::{Product, ToolOutcome, ToolResult};
 pub use spec::{Catalogue, Handling, NameTaken, RunRules, ToolSpec};
 
