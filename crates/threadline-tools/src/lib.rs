@@ -1,0 +1,33 @@
+//! What Threadline's agents can do out of the box.
+//!
+//! - [`calculator`]: works out sums.
+//! - [`files`]: reads files of one folder, the workspace, and nothing outside of it.
+//! - [`widgets`]: the memory notebook, which an agent sees on its live screen.
+//!
+//! A [`Tool`](threadline_core::tool::Tool) runs; a [`Widget`](threadline_core::widget::Widget) is
+//! a reducer whose calls are recorded. What a model reads of either comes at three levels of
+//! detail, and what it gets wrong is answered with what it can do instead.
+//!
+//! ```
+//! use threadline_core::tool::{Schema, Tool as _};
+//! use threadline_core::widget::Widget as _;
+//! use threadline_tools::calculator::{Calculator, evaluate};
+//! use threadline_tools::widgets::notebook::Notebook;
+//!
+//! assert_eq!(evaluate("2 + 3").unwrap(), "= 5");
+//!
+//! let mut specs = Notebook::new().tools();
+//! specs.push(Calculator::new().spec().clone());
+//! for spec in specs {
+//!     assert!(Schema::new(&spec.schema).is_ok(), "{}", spec.name);
+//! }
+//! ```
+
+mod arguments;
+pub mod calculator;
+#[cfg(unix)]
+pub mod files;
+#[cfg(test)]
+mod testing;
+mod text;
+pub mod widgets;

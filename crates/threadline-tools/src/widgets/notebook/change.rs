@@ -1,0 +1,87 @@
+//! A change of the notebook, as it is recorded: what happened to the text, not what was asked.
+//!
+//! The form is versioned by its words: a new kind of change gets a new word, and what stands
+//! behind a word never changes.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use super::TEXT_CAP_BYTES;
+
+/// A recorded change.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub(super) enum Recorded {
+    /// This was put at the end, as it is.
+    Append(String),
+    /// So many bytes at a place were replaced.
+    Replace(Span),
+    /// The whole text became this.
+    Set(String),
+}
+
+/// A place in the text, and what came to be there.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Span {
+    /// The first byte.
+    pub(super) at: usize,
+    /// How many bytes went.
+    pub(super) len: usize,
+    /// What came.
+    pub(super) with: String,
+}
+
+impl Recorded {
+    pub(super) fn encode(&self) -> Arc<str> {
+        let json = match self {
+            Self::Append(text) => serde_json::json!({ "append": text }),
+            Self::Replace(Span { at, len, with }) => {
+                serde_json::json!({ "replace": { "at": at, "len": len, "with": with } })
+            }
+            Self::Set(text) => serde_json::json!({ "set": text }),
+        };
+        json.to_string().into()
+    }
+
+    pub(super) fn decode(text: &str) -> Result<Self, String> {
+        serde_json::from_str(text).map_err(|error| {
+            format!("a change is \"append\", \"replace\" or \"set\" as JSON, not this: {error}")
+        })
+    }
+
+    /// The text after the change, which has to be one that a notebook may hold.
+    pub(super) fn apply(&self, before: &str) -> Result<String, String> {
+        let after = match self {
+            Self::Append(text) => format!("{before}{text}"),
+            Self::Set(text) => text.clone(),
+            Self::Replace(Span { at, len, with }) => {
+                let parts = before.split_at_checked(*at).and_then(|(head, rest)| {
+                    rest.split_at_checked(*len).map(|(_, tail)| format!("{head}{with}{tail}"))
+                });
+                parts.ok_or_else(|| {
+                    format!("there are no {len} bytes at {at} in a text of {}", before.len())
+                })?
+            }
+        };
+        if after.len() > TEXT_CAP_BYTES {
+            return Err(format!(
+                "the notebook holds at most {TEXT_CAP_BYTES} bytes and this would make it {}; \
+                 shorten something in it first",
+                after.len()
+            ));
+        }
+        if !may_be(&after) {
+            return Err(
+                "lines end with line feeds, and there is no white space at the end".to_owned()
+            );
+        }
+        Ok(after)
+    }
+}
+
+/// Whether a notebook may hold a text.
+pub(super) fn may_be(text: &str) -> bool {
+    text.len() <= TEXT_CAP_BYTES && !text.contains('\r') && text.trim_end().len() == text.len()
+}

@@ -1,0 +1,140 @@
+//! How the notebook is shown: on the live screen, page by page, and as what a call changed.
+
+use std::fmt::Write as _;
+
+use threadline_core::history::sections::{Section, Shorter};
+
+use super::edit::{Edit, Unfit};
+use super::{READ, TEXT_CAP_BYTES};
+use crate::text::{counted, one_line, shortened};
+
+/// The most that a page has: one that a model gets to see whole, whatever is written on it.
+const PAGE_BYTES: usize = 8 * 1024;
+/// How many lines of each side a diff shows.
+const DIFF_LINES: usize = 12;
+/// How much of a line a diff shows.
+const DIFF_LINE_BYTES: usize = 200;
+/// How much of a refusal stands in its gist.
+const GIST_BYTES: usize = 90;
+/// What the line on how to read on takes at most.
+const NOTE_BYTES: usize = 100;
+const HEADING: &str = "## Notebook\n\n";
+
+/// The notebook's part of the live screen: all of it, or its head and how to read on.
+pub(super) fn fragment(text: &str, cap_bytes: usize) -> String {
+    if text.is_empty() {
+        return format!("{HEADING}(empty)");
+    }
+    let fence = fence(text);
+    let frame = HEADING.len() + 2 * fence.len() + 2;
+    if frame + text.len() <= cap_bytes {
+        return format!("{HEADING}{fence}\n{text}\n{fence}");
+    }
+    let shown = head(text, cap_bytes.saturating_sub(frame + NOTE_BYTES));
+    if shown.is_empty() {
+        let lines = counted(text.lines().count(), "line");
+        return format!("{HEADING}({lines}, {} bytes: {READ})", text.len());
+    }
+    let left = text.get(shown.len()..).unwrap_or_default().trim_start_matches('\n');
+    let line = text.lines().count() - left.lines().count() + 1;
+    let left = counted(left.lines().count(), "more line");
+    format!("{HEADING}{fence}\n{shown}\n{fence}\n[{left}: {READ} with line {line}]")
+}
+
+/// Backticks, more than the text has anywhere next to each other.
+fn fence(text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    "`".repeat((longest + 1).max(3))
+}
+
+/// The whole lines that fit, or as much of the first one.
+fn head(text: &str, cap_bytes: usize) -> &str {
+    if text.len() <= cap_bytes {
+        return text;
+    }
+    let fits = text.get(..text.floor_char_boundary(cap_bytes)).unwrap_or_default();
+    // A line that ends right at the cap is whole.
+    if text.get(fits.len()..).is_some_and(|rest| rest.starts_with('\n')) {
+        return fits;
+    }
+    fits.rfind('\n').and_then(|end| fits.get(..end)).unwrap_or(fits)
+}
+
+/// The text from a line on, as much as a page has.
+pub(super) fn page(text: &str, line: usize) -> Result<Section, Unfit> {
+    let lines = text.lines().count();
+    if text.is_empty() {
+        return Ok(Section::text("the notebook is empty"));
+    }
+    let skipped = text.split_inclusive('\n').take(line.max(1) - 1).map(str::len).sum();
+    let rest = text.get(skipped..).unwrap_or_default();
+    if rest.is_empty() {
+        let message =
+            format!("there is no line {line}: the notebook has {}", counted(lines, "line"));
+        return Err(Unfit::new("line_not_found", message));
+    }
+    let first = line.max(1);
+    let shown = head(rest, PAGE_BYTES);
+    let left = rest.get(shown.len()..).unwrap_or_default();
+    let last = first + shown.bytes().filter(|byte| *byte == b'\n').count();
+    let mut live = shown.to_owned();
+    if left.starts_with('\n') {
+        let _ =
+            write!(live, "\n[lines {first} to {last} of {lines}: read on with line {}]", last + 1);
+    } else if !left.is_empty() {
+        let _ = write!(live, "\n[line {last} is cut here; break it up with notebook_replace]");
+    }
+    let gist = format!("read lines {first} to {last} of {lines} of the notebook");
+    let gist = Shorter::Own(gist.into());
+    Ok(Section { title: None, text: live.into(), recent: Shorter::Same, gist }.derived())
+}
+
+/// What a call changed: a sentence and a diff, a diff, a line.
+pub(super) fn result(edit: &Edit, before: &str, after: &str) -> Section {
+    let diff = diff(before, after);
+    let size = match after.len() {
+        0 => "the notebook is empty now".to_owned(),
+        bytes => {
+            let lines = counted(after.lines().count(), "line");
+            format!("the notebook has {lines}, {bytes} of {TEXT_CAP_BYTES} bytes")
+        }
+    };
+    let live = format!("{}; {size}\n{diff}", edit.told);
+    Section::levels(live, diff, &*edit.gist)
+}
+
+/// Why a call changed nothing.
+pub(super) fn refusal(unfit: &Unfit) -> Section {
+    let gist = one_line(unfit.message.lines().next().unwrap_or_default());
+    let gist = format!("notebook unchanged: {}", shortened(&gist, GIST_BYTES));
+    let gist = Shorter::Own(gist.into());
+    Section { title: None, text: (&*unfit.message).into(), recent: Shorter::Same, gist }.derived()
+}
+
+/// The lines that went and the lines that came.
+fn diff(before: &str, after: &str) -> String {
+    let (before, after) = (lines(before), lines(after));
+    let same = before.iter().zip(&after).take_while(|(one, two)| one == two).count();
+    let (before, after) = (skip(&before, same), skip(&after, same));
+    let end = before.iter().rev().zip(after.iter().rev()).take_while(|(one, two)| one == two);
+    let end = end.count();
+    let mut text = format!("at line {}:", same + 1);
+    for (sign, word, lines) in [("-", "removed", before), ("+", "added", after)] {
+        let changed = lines.len() - end;
+        for line in lines.iter().take(changed.min(DIFF_LINES)) {
+            let _ = write!(text, "\n{sign} {}", shortened(line, DIFF_LINE_BYTES));
+        }
+        if changed > DIFF_LINES {
+            let _ = write!(text, "\n{sign} … {} more {word}", changed - DIFF_LINES);
+        }
+    }
+    text
+}
+
+fn lines(text: &str) -> Vec<&str> {
+    text.lines().collect()
+}
+
+fn skip<'a, 'b>(lines: &'a [&'b str], count: usize) -> &'a [&'b str] {
+    lines.get(count..).unwrap_or_default()
+}
