@@ -269,7 +269,7 @@ impl Driver {
             Fact::Output(output) => {
                 for (index, call) in (0..).zip(output.calls()) {
                     let id = CallId::new(entry.seq, index);
-                    self.texts.insert(id, CallText::new(entry.agent, call));
+                    self.texts.insert(id, CallText::new(call));
                 }
             }
             Fact::ToolStarted(started) => {

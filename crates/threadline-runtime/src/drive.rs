@@ -191,7 +191,7 @@ impl Drive {
     /// What happens next to the driver.
     async fn next_event(&mut self) -> Event {
         loop {
-            let wake_at = self.wake_at.unwrap_or_else(|| Instant::now() + Duration::from_secs(3600));
+            let wake_at = self.wake_at.unwrap_or_else(Instant::now);
             let poked = Arc::clone(&self.poked);
             tokio::select! {
                 biased;

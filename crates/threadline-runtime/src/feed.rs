@@ -70,7 +70,14 @@ impl Feed {
         let (sender, receiver) = mpsc::channel(LAG_CAP);
         self.watchers.lock().unwrap_or_else(PoisonError::into_inner).push(sender);
         let feed = Arc::clone(self);
-        Watcher { _feed: feed, store, conversation, receiver, last: after, stored: Some(VecDeque::new()) }
+        Watcher {
+            _feed: feed,
+            store,
+            conversation,
+            receiver,
+            last: after,
+            stored: Some(VecDeque::new()),
+        }
     }
 }
 

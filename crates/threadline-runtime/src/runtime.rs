@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use threadline_core::drive::Rest;
+use threadline_core::drive::{Notice, Rest};
 use threadline_core::history::fact::{AgentJoined, InstructionSet};
 use threadline_core::history::{History, Proposal, Refused, Stamp};
 use threadline_core::id::{AgentId, ConversationId, Seq};
@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
 use crate::drive::{Drive, DriveError, Stepped};
-use crate::feed::{Feed, Watcher};
+use crate::feed::{Feed, News, Watcher};
 use crate::world::World;
 
 /// How long to wait for a conversation that another process drives, before trying again.
@@ -195,13 +195,17 @@ impl Runtime {
 
     /// Drives a conversation until it rests and nobody needs it any more.
     async fn background(self, id: ConversationId, known: Arc<Known>) {
+        let mut told = false;
         loop {
             let pokes = known.state.borrow().pokes;
             let settled = match self.drive_until_rest(id, &known).await {
                 Ok(None) => continue,
                 Ok(Some(rest)) => Settled::Resting(rest),
-                Err(DriveError::Store(StoreError::Held { .. })) => {
+                Err(DriveError::Store(held @ StoreError::Held { .. })) => {
                     // Someone else drives it: what waits is theirs, unless they die.
+                    if !std::mem::replace(&mut told, true) {
+                        known.feed.tell(News::Notice(Notice::Stalled(held.to_string().into())));
+                    }
                     tokio::time::sleep(Duration::from_millis(HELD_MS)).await;
                     continue;
                 }

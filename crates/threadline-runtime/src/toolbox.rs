@@ -51,9 +51,7 @@ impl Toolbox {
 fn rules(run: &Run) -> RunRules {
     match run.tool.handling {
         Handling::Run(rules) => rules,
-        Handling::Recorded => {
-            RunRules::usual(threadline_core::history::fact::Effect::Once)
-        }
+        Handling::Recorded => RunRules::usual(threadline_core::history::fact::Effect::Once),
     }
 }
 

@@ -110,9 +110,9 @@ impl Work {
 
     pub(crate) fn renew(&self, lease: &Lease) {
         let (world, lease) = (Arc::clone(&self.world), lease.clone());
-        self.push(async move {
-            Done::Renewed(world.store.renew(&lease, world.pace.lease_ms).await)
-        });
+        self.push(
+            async move { Done::Renewed(world.store.renew(&lease, world.pace.lease_ms).await) },
+        );
     }
 
     pub(crate) fn sleep(&self, ms: u64, event: Event) {
