@@ -5,10 +5,12 @@ use super::wish::strip;
 /// What stands above the notebook on the screen.
 const HEADING: &str = "## Notebook";
 
-/// The notebook's text, or as much of it as can be seen.
+/// The notebook's text, as much of it as can be seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Notebook {
     text: String,
+    /// Whether that is all of it.
+    pub(super) whole: bool,
 }
 
 /// A change that strikes something out: a text that is there once, and what stays of it.
@@ -35,14 +37,19 @@ impl Notebook {
         let mut lines = screen.lines().skip_while(|line| line.trim_end() != HEADING).skip(1);
         let first = lines.find(|line| !line.trim().is_empty())?;
         let fence = first.bytes().take_while(|byte| *byte == b'`').count();
-        let text = if fence < 3 {
-            String::new()
-        } else {
-            let fence = "`".repeat(fence);
-            let shown = lines.take_while(|line| line.trim_end() != fence);
-            shown.collect::<Vec<_>>().join("\n")
-        };
-        Some(Self { text })
+        if fence < 3 {
+            return Some(Self { text: String::new(), whole: first.trim() == "(empty)" });
+        }
+        let fence = "`".repeat(fence);
+        let mut closed = false;
+        let shown = lines.by_ref().take_while(|line| {
+            closed = line.trim_end() == fence;
+            !closed
+        });
+        let text = shown.collect::<Vec<_>>().join("\n");
+        // How to read on stands right behind the fence.
+        let goes_on = lines.next().is_some_and(|line| line.starts_with('['));
+        Some(Self { text, whole: closed && !goes_on })
     }
 
     /// What is written down: its lines without list marks, those about something if it is given.
@@ -57,7 +64,7 @@ impl Notebook {
             return Found::Nothing;
         }
         let everything = ["everything", "all", "it all", "all of it", "all of that"];
-        if everything.iter().any(|all| what.eq_ignore_ascii_case(all)) {
+        if self.whole && everything.iter().any(|all| what.eq_ignore_ascii_case(all)) {
             return Found::One(Strike { find: self.text.clone(), with: String::new() });
         }
         let lines = self.text.split('\n').collect::<Vec<_>>();
@@ -87,7 +94,7 @@ impl Notebook {
 
     /// The notebook after a change.
     pub(super) fn after(&self, strike: &Strike) -> Self {
-        Self { text: self.text.replacen(&strike.find, &strike.with, 1) }
+        Self { text: self.text.replacen(&strike.find, &strike.with, 1), whole: self.whole }
     }
 
     /// Strikes out a line and its line end. Lines around it are taken along until the text to be
@@ -150,7 +157,7 @@ mod tests {
     use super::*;
 
     fn notebook(text: &str) -> Notebook {
-        Notebook { text: text.to_owned() }
+        Notebook { text: text.to_owned(), whole: true }
     }
 
     fn shown(text: &str) -> String {
@@ -163,9 +170,19 @@ mod tests {
     fn it_is_read_from_the_screen() {
         assert_eq!(Notebook::on(&shown("a\n```\nb")), Some(notebook("a\n```\nb")));
         assert_eq!(Notebook::on("## Notebook\n\n(empty)"), Some(notebook("")));
-        assert_eq!(Notebook::on("## Notebook\n\n```\ncut of"), Some(notebook("cut of")));
         assert_eq!(Notebook::on("## Clock\n\nnoon"), None);
         assert_eq!(Notebook::on(""), None);
+    }
+
+    #[test]
+    fn what_is_not_shown_is_missed() {
+        let part = |text: &str| Some(Notebook { whole: false, ..notebook(text) });
+        let more = "## Notebook\n\n```\na\nb\n```\n[2 more lines: notebook_read with line 3]";
+        assert_eq!(Notebook::on(more), part("a\nb"));
+        assert_eq!(Notebook::on("## Notebook\n\n```\ncut of"), part("cut of"));
+        assert_eq!(Notebook::on("## Notebook\n\n(9 lines, 900 bytes: notebook_read)"), part(""));
+        let found = Notebook::on(more).map(|notebook| notebook.strike("everything"));
+        assert_eq!(found, Some(Found::Nothing));
     }
 
     #[test]

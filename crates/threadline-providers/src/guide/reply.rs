@@ -164,6 +164,7 @@ impl<'a> Writing<'a> {
             None => self.say("I see no notebook here, so there is nothing to forget.".to_owned()),
             Some(Found::Nothing) => {
                 self.say(format!("The notebook has nothing like “{what}”."));
+                self.say_if_cut();
             }
             Some(Found::Several(lines)) => {
                 let lines = listed(&lines);
@@ -180,11 +181,24 @@ impl<'a> Writing<'a> {
         let lines = self.notebook.as_ref().map(|notebook| notebook.lines(about));
         let sentence = match (lines.as_deref(), about) {
             (None, _) => "I see no notebook here.".to_owned(),
+            (Some([]), None) if self.is_cut() => "The notebook is not empty.".to_owned(),
             (Some([]), None) => "The notebook is empty. Say `remember that X` to fill it.".into(),
             (Some([]), Some(about)) => format!("I remember nothing about {about}."),
             (Some(lines), _) => format!("I remember:\n\n{}", listed(lines)),
         };
         self.say(sentence);
+        self.say_if_cut();
+    }
+
+    /// Whether the screen shows only a part of the notebook.
+    fn is_cut(&self) -> bool {
+        self.notebook.as_ref().is_some_and(|notebook| !notebook.whole)
+    }
+
+    fn say_if_cut(&mut self) {
+        if self.is_cut() {
+            self.say("My screen does not show all of the notebook.".to_owned());
+        }
     }
 
     fn think(&mut self, what: &str) {

@@ -148,7 +148,7 @@ fn tokens(text: &str) -> Option<Vec<Token>> {
 fn mark(part: &str, first: char) -> Option<Token> {
     match first {
         '0'..='9' | '.' => number(part).map(Token::Number),
-        '+' | '-' | '*' | '/' => Some(Token::Sign(first)),
+        '+' | '-' | '*' | '/' | '^' | '%' => Some(Token::Sign(first)),
         '×' | '·' => Some(Token::Sign('*')),
         '÷' | ':' => Some(Token::Sign('/')),
         '−' | '–' => Some(Token::Sign('-')),
@@ -257,6 +257,7 @@ mod tests {
             ("multiply 2 + 3 by 4", "(2 + 3) * 4"),
             ("the difference between 9 and 4", "9 - 4"),
             ("calculate twenty-one plus thirty two", "21 + 32"),
+            ("2^10 % 7", "2 ^ 10 % 7"),
             ("8 ÷ 2 × .5", "8 / 2 * 0.5"),
         ];
         for (text, expected) in table {

@@ -93,6 +93,22 @@ fn it_tells_what_it_remembers() {
     ");
     let empty = Story::new().says("what do you remember?").screen("## Notebook\n\n(empty)");
     insta::assert_snapshot!(answer(&empty), @"says: The notebook is empty. Say `remember that X` to fill it.");
+    let long = "## Notebook\n\n```\ntea\n```\n[9 more lines: notebook_read with line 2]";
+    let long = Story::new().says("what do you remember?").screen(long);
+    insta::assert_snapshot!(answer(&long), @"
+    says: I remember:
+
+    - tea
+
+    My screen does not show all of the notebook.
+    ");
+    let longer = "## Notebook\n\n(9 lines, 900 bytes: notebook_read)";
+    let longer = Story::new().says("what do you remember?").screen(longer);
+    insta::assert_snapshot!(answer(&longer), @"
+    says: The notebook is not empty.
+
+    My screen does not show all of the notebook.
+    ");
     let without = Story::new().says("what do you remember?");
     insta::assert_snapshot!(answer(&without), @"says: I see no notebook here.");
 }
@@ -268,6 +284,13 @@ fn results_are_told_as_they_are() {
     ```
     two
     ````
+    ");
+    let short =
+        asks.clone().gets(Status::Success, "2 + 3 ≈ 5").gets(Status::Success, "(x is empty)");
+    insta::assert_snapshot!(answer(&short), @"
+    says: 2 + 3 ≈ 5.
+
+    notes.txt is empty.
     ");
     let failed = asks
         .clone()

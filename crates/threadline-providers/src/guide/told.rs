@@ -44,9 +44,11 @@ fn task(tool: &str, arguments: &Value) -> String {
 
 fn done(tool: &str, arguments: &Value, text: &str) -> String {
     match tool {
-        "calculator" if text.contains('=') => format!("{}.", text.trim_end_matches('.')),
+        "calculator" if text.contains(['=', '≈']) => format!("{}.", text.trim_end_matches('.')),
         "calculator" => format!("{} = {text}.", argument(arguments, "expression", "That")),
-        "read_file" if text.is_empty() => {
+        "read_file"
+            if text.is_empty() || (text.starts_with('(') && text.ends_with(" is empty)")) =>
+        {
             format!("{} is empty.", argument(arguments, "path", "The file"))
         }
         "read_file" => {

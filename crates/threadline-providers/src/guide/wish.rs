@@ -169,6 +169,7 @@ fn phrase(text: &str) -> Option<Wish> {
         | "cheers" => Some(Wish::Thanks),
         "go on" | "continue" | "carry on" | "go ahead" => Some(Wish::GoOn),
         "what do you remember"
+        | "what do you remember about me"
         | "what do you know"
         | "what have you remembered"
         | "what did i ask you to remember"
@@ -186,7 +187,6 @@ fn phrase(text: &str) -> Option<Wish> {
         | "show me the notebook"
         | "show your notebook"
         | "show me your notebook" => Some(Wish::Recall(None)),
-        "what do you remember about me" => Some(Wish::Recall(None)),
         _ => None,
     }
 }
