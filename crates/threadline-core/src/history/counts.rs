@@ -96,6 +96,12 @@ pub fn one_line(text: &str, cap: usize) -> String {
             line.push(' ');
             length += 1;
         }
+        // No word has more characters than bytes.
+        if length + word.len() <= cap {
+            line.push_str(word);
+            length += word.chars().count();
+            continue;
+        }
         for c in word.chars() {
             if length >= cap {
                 line.push('…');
