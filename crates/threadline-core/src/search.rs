@@ -22,7 +22,7 @@ pub fn terms(text: &str) -> Vec<String> {
 
 /// Gives every term of a text, in order.
 fn each_term(text: &str, mut give: impl FnMut(&str)) {
-    let mut word = String::new();
+    let mut word = String::with_capacity(TERM_CAP_BYTES);
     let mut rest = text;
     // Nearly every text is nearly all ASCII: it is looked at by the run, the rest by the letter.
     loop {
