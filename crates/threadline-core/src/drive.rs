@@ -142,6 +142,11 @@ impl Driver {
         &self.widgets
     }
 
+    /// Why it rests, if it does.
+    pub fn rests(&self) -> Option<Rest> {
+        self.resting.then(|| self.rests_for())
+    }
+
     /// Takes in what happened, and says what is to be done.
     ///
     /// Once it has stopped it says nothing any more.
@@ -264,7 +269,7 @@ impl Driver {
             Fact::Output(output) => {
                 for (index, call) in (0..).zip(output.calls()) {
                     let id = CallId::new(entry.seq, index);
-                    self.texts.insert(id, CallText::new(entry.agent, call));
+                    self.texts.insert(id, CallText::new(call));
                 }
             }
             Fact::ToolStarted(started) => {

@@ -4,8 +4,6 @@
 //! word of a query that becomes several terms (`天气`, `snake_case`, `src/main.rs`) is found where
 //! they stand next to each other.
 
-use std::hash::{BuildHasher as _, Hasher as _};
-
 use crate::history::entry::Entry;
 use crate::history::fact::{Block, Fact, Output};
 use crate::history::sections::{Section, floor_boundary};
@@ -24,15 +22,17 @@ pub fn terms(text: &str) -> Vec<String> {
 
 /// Gives every term of a text, in order.
 fn each_term(text: &str, mut give: impl FnMut(&str)) {
-    let mut word = String::new();
-    for c in text.chars() {
-        // Nearly every text is nearly all of this.
+    let mut word = String::with_capacity(TERM_CAP_BYTES);
+    let mut rest = text;
+    // Nearly every text is nearly all ASCII: it is looked at by the run, the rest by the letter.
+    loop {
+        let run = rest.bytes().take_while(u8::is_ascii_alphanumeric).count();
+        let (letters, after) = rest.split_at(run);
+        word.push_str(letters);
+        let Some(c) = after.chars().next() else { break };
+        rest = after.get(c.len_utf8()..).unwrap_or_default();
         if c.is_ascii() {
-            if c.is_ascii_alphanumeric() {
-                word.push(c.to_ascii_lowercase());
-            } else {
-                finish(&mut word, &mut give);
-            }
+            finish(&mut word, &mut give);
         } else if is_cjk(c) {
             finish(&mut word, &mut give);
             give(c.encode_utf8(&mut [0; 4]));
@@ -78,51 +78,78 @@ pub fn checksum(terms: &[String]) -> u64 {
     parts.fold(0, u64::wrapping_add)
 }
 
-/// The [`checksum`] of a text's terms; none if it has no terms.
-pub fn text_checksum(text: &str) -> Option<u64> {
+/// The [`checksum`] of the terms of an entry; none if it has no terms.
+pub fn entry_checksum(entry: &Entry) -> Option<u64> {
     let (mut place, mut sum) = (0, 0_u64);
-    each_term(text, |term| {
-        sum = sum.wrapping_add(place_checksum(place, term_hash(term)));
-        place += 1;
+    each_text(entry, |text| {
+        each_term(text, |term| {
+            sum = sum.wrapping_add(place_checksum(place, term_hash(term)));
+            place += 1;
+        });
     });
     (place > 0).then_some(sum)
 }
 
 /// The part of one term at one place in a [`checksum`].
 pub fn place_checksum(place: u64, hash: u64) -> u64 {
-    // The output function of SplitMix64: every bit of both counts.
-    let z = hash.wrapping_add(place.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    // Every bit of both counts.
+    mixed(hash.wrapping_add(place.wrapping_mul(0x9E37_79B9_7F4A_7C15)))
+}
+
+/// What a term is known by in a [`checksum`].
+pub fn term_hash(term: &str) -> u64 {
+    // Simple and the same in every process: it tells what differs by accident, not by intent.
+    let mut hash = u64::try_from(term.len()).unwrap_or(u64::MAX);
+    let (whole, rest) = term.as_bytes().as_chunks::<8>();
+    for bytes in whole {
+        hash = mixed(hash ^ u64::from_le_bytes(*bytes));
+    }
+    let rest = rest.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
+    mixed(hash ^ rest)
+}
+
+/// Spreads every bit over all.
+fn mixed(word: u64) -> u64 {
+    // The output function of SplitMix64.
+    let z = word.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     z ^ (z >> 31)
 }
 
-/// What a term is known by in a [`checksum`].
-pub fn term_hash(term: &str) -> u64 {
-    // A fixed-key hasher: the sum must be the same in every process.
-    let mut hasher =
-        std::hash::BuildHasherDefault::<std::hash::DefaultHasher>::default().build_hasher();
-    hasher.write(term.as_bytes());
-    hasher.finish()
-}
-
 /// The text of an entry that can be found, if it has any.
 pub fn text_of(entry: &Entry) -> Option<String> {
     let mut text = String::new();
+    each_text(entry, |part| {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(part);
+    });
+    (!text.is_empty()).then_some(text)
+}
+
+/// Gives every text of an entry that can be found, in order. No term goes from one to the next.
+fn each_text(entry: &Entry, mut give: impl FnMut(&str)) {
+    let mut give = |text: &str| {
+        if !text.is_empty() {
+            give(text);
+        }
+    };
     match &entry.fact {
-        Fact::Input(input) => push_sections(&mut text, &input.sections),
-        Fact::Output(output) => push_output(&mut text, output),
+        Fact::Input(input) => give_sections(&mut give, &input.sections),
+        Fact::Output(output) => give_output(&mut give, output),
         Fact::ToolFinished(finished) => {
-            push_sections(&mut text, &finished.result);
-            push(&mut text, finished.error.as_deref().unwrap_or_default());
+            give_sections(&mut give, &finished.result);
+            give(finished.error.as_deref().unwrap_or_default());
         }
-        Fact::InstructionSet(instruction) => push(&mut text, &instruction.text),
-        Fact::Recap(recap) => push(&mut text, recap.text.as_deref().unwrap_or_default()),
-        Fact::Note(note) => push(&mut text, &note.text),
+        Fact::InstructionSet(instruction) => give(&instruction.text),
+        Fact::Recap(recap) => give(recap.text.as_deref().unwrap_or_default()),
+        Fact::Note(note) => give(&note.text),
         Fact::Described(described) => {
-            push(&mut text, described.title.as_deref().unwrap_or_default());
+            give(described.title.as_deref().unwrap_or_default());
         }
-        Fact::TurnEnded(ended) => push(&mut text, &ended.detail),
+        Fact::TurnEnded(ended) => give(&ended.detail),
         Fact::AgentJoined(_)
         | Fact::AgentLeft(_)
         | Fact::ToolResults(_)
@@ -143,43 +170,35 @@ pub fn text_of(entry: &Entry) -> Option<String> {
         | Fact::Moved(_)
         | Fact::Unrecognised(_) => {}
     }
-    (!text.is_empty()).then_some(text)
 }
 
-fn push_sections(text: &mut String, sections: &[Section]) {
+fn give_sections(give: &mut impl FnMut(&str), sections: &[Section]) {
     for section in sections {
-        push(text, section.title.as_deref().unwrap_or_default());
-        push(text, &section.text);
+        give(section.title.as_deref().unwrap_or_default());
+        give(&section.text);
     }
 }
 
-fn push_output(text: &mut String, output: &Output) {
+fn give_output(give: &mut impl FnMut(&str), output: &Output) {
     for block in &output.blocks {
         match block {
-            Block::Thinking(thinking) => push(text, &thinking.text),
-            Block::Text(said) => push(text, &said.text),
+            Block::Thinking(thinking) => give(&thinking.text),
+            Block::Text(said) => give(&said.text),
             Block::ToolCall(call) => {
-                push(text, &call.name);
-                push(text, &call.arguments);
+                give(&call.name);
+                give(&call.arguments);
             }
-            Block::Foreign(foreign) => push(text, &foreign.text),
+            Block::Foreign(foreign) => give(&foreign.text),
         }
     }
 }
 
-fn push(text: &mut String, part: &str) {
-    if part.is_empty() {
-        return;
-    }
-    if !text.is_empty() {
-        text.push('\n');
-    }
-    text.push_str(part);
-}
-
 fn finish(word: &mut String, give: &mut impl FnMut(&str)) {
     if !word.is_empty() {
-        word.truncate(floor_boundary(word, TERM_CAP_BYTES));
+        if word.len() > TERM_CAP_BYTES {
+            word.truncate(floor_boundary(word, TERM_CAP_BYTES));
+        }
+        word.make_ascii_lowercase();
         give(word);
         word.clear();
     }
@@ -239,7 +258,6 @@ mod tests {
         let whole = checksum(&["a".to_owned(), "b".to_owned()]);
         assert_eq!(whole, part(1, "b").wrapping_add(part(0, "a")));
         assert_ne!(whole, part(0, "b").wrapping_add(part(1, "a")));
-        assert_eq!(text_checksum("A, b!"), Some(whole));
-        assert_eq!(text_checksum("…"), None);
+        assert_eq!(checksum(&terms("A, b!")), whole);
     }
 }

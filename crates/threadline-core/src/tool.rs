@@ -6,6 +6,7 @@
 
 mod arguments;
 mod cancel;
+mod cap;
 mod outcome;
 mod spec;
 
@@ -17,6 +18,7 @@ pub use arguments::{
     ArgumentsRefused, PROBLEMS_CAP, Problem, Schema, SchemaRefused, Validated, validate,
 };
 pub use cancel::{Cancel, Cancelled};
+pub use cap::{Capped, WHOLE_CAP_BYTES, capped};
 pub use outcome::{Product, ToolOutcome, ToolResult};
 pub use spec::{Catalogue, Handling, NameTaken, RunRules, ToolSpec};
 

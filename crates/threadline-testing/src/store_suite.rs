@@ -45,6 +45,7 @@ mod search;
 mod snapshot;
 mod story;
 mod tenant;
+mod widgets;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -128,6 +129,7 @@ pub const CASES: &[(&str, &[Case])] = &[
     ("fork", fork::CASES),
     ("snapshot", snapshot::CASES),
     ("open", open::CASES),
+    ("widgets", widgets::CASES),
     ("blob", blob::CASES),
     ("search", search::CASES),
     ("intake", intake::CASES),

@@ -11,6 +11,11 @@ pub(crate) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// A name as it is, but for what would end the line or worse.
+pub(crate) fn plain(name: &str) -> String {
+    name.replace(char::is_control, "\u{FFFD}")
+}
+
 /// The head of a text, with a mark if there is more.
 pub(crate) fn shortened(text: &str, cap_bytes: usize) -> Cow<'_, str> {
     if text.len() <= cap_bytes {
@@ -92,6 +97,7 @@ mod tests {
     fn texts_are_cut_between_characters() {
         assert_eq!(shortened("雨雨雨", 4), "雨…");
         assert_eq!(shortened("雨", 3), "雨");
+        assert_eq!(plain("a  b\n雨\u{1b}"), "a  b\u{FFFD}雨\u{FFFD}");
         assert_eq!(one_line(" a\n\tb  c "), "a b c");
     }
 }

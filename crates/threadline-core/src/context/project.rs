@@ -7,6 +7,7 @@
 mod exchange;
 mod render;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use self::exchange::{Item, Thread};
@@ -101,9 +102,10 @@ pub fn project(
     free.take(tokens(&opening), || name("what began the turn", &thread.opening))?;
     let pending = renderer.inputs(&thread.pending);
     free.take(tokens(&pending), || name("what waits for an answer", &thread.pending))?;
-    let screen = material.screen.as_ref().filter(|_| options.screen).zip(thread.newest_heard());
-    let screen = screen.map(|(text, seq)| (renderer.screen(text), seq));
-    if let Some((screen, _)) = &screen {
+    let heard = thread.heard();
+    let screen = material.screen.as_ref().filter(|_| options.screen && !heard.is_empty());
+    let screen = screen.map(|text| renderer.screen(text));
+    if let Some(screen) = &screen {
         free.take(u64::from(screen.tokens), || "the live screen".to_owned())?;
     }
     let newest = renderer.newest(&thread.newest, free.0);
@@ -117,8 +119,8 @@ pub fn project(
     };
     let mut parts: Vec<Part> = front.into_iter().chain(filled.before).chain(opening).collect();
     parts.extend(inside.into_iter().chain(filled.inside).chain(newest).chain(pending));
-    if let Some((screen, seq)) = screen {
-        attach(&mut parts, &screen, seq);
+    if let Some(screen) = screen {
+        attach(&mut parts, screen, &heard);
     }
     Ok(Context { system, parts })
 }
@@ -183,14 +185,17 @@ fn line(renderer: &Renderer<'_>, thread: &Thread<'_>, dropped: usize) -> Option<
     Some((Place::Front, renderer.left_out(None, Seq(1), kept.row.seq.before())))
 }
 
-/// Attaches the live screen to the part of an entry.
-fn attach(parts: &mut [Part], screen: &Screen, seq: Seq) {
-    let part = parts.iter_mut().rev().find(|part| part.source == Source::Entry(seq));
-    let Some(part) = part else { return };
+/// Attaches the live screen to the newest part of something heard in the current turn.
+fn attach(parts: &mut [Part], screen: Screen, heard: &BTreeSet<Seq>) {
+    let is_heard = |part: &&mut Part| match part.source {
+        Source::Entry(seq) => heard.contains(&seq),
+        Source::Earlier { .. } => false,
+    };
+    let Some(part) = parts.iter_mut().rev().find(is_heard) else { return };
     part.tokens = part.tokens.saturating_add(screen.tokens);
     match &mut part.body {
-        Body::Input(input) => input.screen = Some(screen.clone()),
-        Body::Results(results) => results.screen = Some(screen.clone()),
+        Body::Input(input) => input.screen = Some(screen),
+        Body::Results(results) => results.screen = Some(screen),
         Body::Output(_) => {}
     }
 }

@@ -92,16 +92,16 @@ impl Driver {
             return;
         };
         let options = options_for(&chosen.target.profile, &state.joined.options);
-        let (row, instruction) = (state.row, state.instruction.map(|(seq, _)| seq));
+        let instruction = state.instruction.map(|(seq, _)| seq);
         let shown = self.shown_to(agent);
         let ticket = self.next_ticket();
         let gather = Gather {
-            row,
+            history: self.history.clone(),
             tokens: wanted_tokens(&options),
             instruction,
             catalogue: shown.kept.clone(),
         };
-        out.push(Command::Gather { agent, ticket, gather });
+        out.push(Command::Gather { agent, ticket, gather: Box::new(gather) });
         let assembler = Assembler::new(ANSWER_CAP_BYTES);
         let asking = Asking { ticket, chosen, options, shown, phase: Phase::Gathering, assembler };
         self.asking.insert(agent, asking);

@@ -23,7 +23,6 @@ use crate::widget::{Reply, WidgetCall};
 /// An open call as its model wrote it.
 #[derive(Clone, Debug)]
 pub(super) struct CallText {
-    pub(super) agent: AgentId,
     name: Arc<str>,
     raw: Arc<str>,
     /// What it was started with, if that differs.
@@ -31,9 +30,9 @@ pub(super) struct CallText {
 }
 
 impl CallText {
-    pub(super) fn new(agent: AgentId, call: &ToolCall) -> Self {
+    pub(super) fn new(call: &ToolCall) -> Self {
         let (name, raw) = (Arc::clone(&call.name), Arc::clone(&call.arguments));
-        Self { agent, name, raw, ran_with: None }
+        Self { name, raw, ran_with: None }
     }
 
     /// An end in our own words.
@@ -136,7 +135,7 @@ impl Driver {
         match fit.known.spec.handling {
             Handling::Recorded => self.derive(sheet, agent, id, &fit.arguments),
             Handling::Run(rules) => {
-                self.start(sheet, agent, id, rules, authority, fit.arguments, 1)
+                self.start(sheet, agent, id, rules, authority, fit.arguments, 1);
             }
         }
     }
@@ -157,16 +156,8 @@ impl Driver {
             .filter(|known| theirs.iter().any(|tool| tool.name == known.spec.name));
         let known = known.ok_or_else(|| {
             let names: Vec<&str> = theirs.iter().map(|tool| &*tool.name).collect();
-            match names.is_empty() {
-                true => format!("there is no tool named {:?}; there are none", text.name),
-                false => {
-                    format!(
-                        "there is no tool named {:?}; there are: {}",
-                        text.name,
-                        names.join(", ")
-                    )
-                }
-            }
+            let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            format!("there is no tool named {:?}; there are: {names}", text.name)
         })?;
         let arguments = known.schema.validate(&text.raw).map_err(|refused| refused.to_string())?;
         Ok(Fit { known, arguments })
@@ -273,7 +264,7 @@ impl Driver {
             warnings: arguments.warnings.clone(),
             error: None,
         };
-        self.place_finished(sheet, agent, finished, Some(reply.metadata));
+        Self::place_finished(sheet, agent, finished, Some(reply.metadata));
     }
 
     /// A call that an earlier process started and that has no end: run again what may run again,
@@ -390,13 +381,12 @@ impl Driver {
     ) {
         if let Some(written) = self.texts_in(sheet, id) {
             let finished = written.finished(id, status, text);
-            self.place_finished(sheet, agent, finished, None);
+            Self::place_finished(sheet, agent, finished, None);
         }
     }
 
     /// Places the end of a call; a result that cannot be written is told about in its place.
     pub(super) fn place_finished(
-        &self,
         sheet: &mut Sheet<'_>,
         agent: AgentId,
         finished: ToolFinished,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::event::{Alarm, Ticket};
 use super::step::RunState;
 use crate::clock::Timestamp;
+use crate::history::History;
 use crate::history::batch::Batch;
 use crate::history::entry::Entry;
 use crate::history::fact::Digest;
@@ -33,7 +34,7 @@ pub enum Command {
         /// The invocation.
         ticket: Ticket,
         /// What to read.
-        gather: Gather,
+        gather: Box<Gather>,
     },
     /// Ask a model, up to the delta that says that the request is prepared.
     Invoke {
@@ -91,8 +92,8 @@ pub enum Command {
 /// What a context is made of, to be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gather {
-    /// The newest row of the thread.
-    pub row: Option<Seq>,
+    /// The history whose window is wanted.
+    pub history: History,
     /// How many tokens of rows, at Recent.
     pub tokens: u64,
     /// The entry with the instruction.

@@ -14,7 +14,7 @@ use crate::history::fact::{
     AgentLeft, Answer, ApprovalGiven, Approver, EndReason, Fact, Input, InstructionSet, Note,
     Pinned, Sender, Status, WidgetChanged,
 };
-use crate::history::state::Stage;
+use crate::history::state::{Agent, Stage};
 use crate::id::{AgentId, CallId, Seq};
 use crate::inbox::{self, Body, Item, ItemNumber, Mode};
 use crate::provider::Partial;
@@ -75,13 +75,13 @@ impl Driver {
                 (Body::Cancel, Some(agent)) => self.begin_cancel(sheet, number, agent, out),
             };
             if let Err(NotPlaced::Refused(why)) = placed {
-                self.refuse(sheet, number, &why);
+                Self::refuse(sheet, number, &why);
             }
         }
     }
 
     /// Takes an item that cannot be done, and says why.
-    fn refuse(&self, sheet: &mut Sheet<'_>, number: ItemNumber, why: &str) {
+    fn refuse(sheet: &mut Sheet<'_>, number: ItemNumber, why: &str) {
         let note = Note { category: "refused".into(), text: why.into() };
         drop(sheet.place(AgentId::CONVERSATION, note, Beside::takes(number)));
     }
@@ -201,7 +201,7 @@ impl Driver {
         if self.cancelling.contains_key(&agent) {
             return Ok(());
         }
-        if !sheet.draft.history().agent(agent).is_some_and(|agent| agent.in_turn()) {
+        if !sheet.draft.history().agent(agent).is_some_and(Agent::in_turn) {
             return Err(NotPlaced::Refused("nothing to cancel: no turn was under way".to_owned()));
         }
         let mut partial = Partial::default();
@@ -257,9 +257,10 @@ impl Driver {
                 self.finish(sheet, timer.agent, call, Status::Success, "the time has come");
                 continue;
             }
-            let text: Arc<str> = match timer.set.text.trim().is_empty() {
-                true => "the time has come".into(),
-                false => Arc::clone(&timer.set.text),
+            let text = if timer.set.text.trim().is_empty() {
+                "the time has come".into()
+            } else {
+                Arc::clone(&timer.set.text)
             };
             let rests = next_step(sheet.draft.history(), timer.agent) == Step::Rest;
             if rests && !self.cancelling.contains_key(&timer.agent) {

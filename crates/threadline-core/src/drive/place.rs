@@ -114,7 +114,7 @@ impl Sheet<'_> {
         });
         if let Some(output) = output {
             let texts = (0..).zip(output.calls());
-            let texts = texts.map(|(i, call)| (CallId::new(seq, i), CallText::new(agent, call)));
+            let texts = texts.map(|(i, call)| (CallId::new(seq, i), CallText::new(call)));
             self.texts.extend(texts);
         }
         Ok(seq)
@@ -268,7 +268,7 @@ impl Driver {
                 Landed::Failed { agent, failure } => self.place_failure(sheet, agent, failure, out),
                 Landed::Finished { agent, finished, metadata } => {
                     if is_open(sheet.draft.history(), agent, finished.call)
-                        && !self.place_finished(sheet, agent, finished.clone(), metadata.clone())
+                        && !Self::place_finished(sheet, agent, finished.clone(), metadata.clone())
                         && sheet.full
                     {
                         self.landed.push_front(Landed::Finished { agent, finished, metadata });

@@ -89,12 +89,18 @@ pub(super) fn result_gist(finished: &ToolFinished) -> String {
 
 /// Text in one line of at most so many characters.
 pub fn one_line(text: &str, cap: usize) -> String {
-    let mut line = String::new();
+    let mut line = String::with_capacity(text.len().min(cap) + 4);
     let mut length = 0;
     for word in text.split_whitespace() {
         if length > 0 {
             line.push(' ');
             length += 1;
+        }
+        // No word has more characters than bytes.
+        if length + word.len() <= cap {
+            line.push_str(word);
+            length += word.chars().count();
+            continue;
         }
         for c in word.chars() {
             if length >= cap {

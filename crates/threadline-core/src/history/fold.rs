@@ -465,7 +465,10 @@ impl PathState {
 
     fn message(&mut self, entry: &Entry, kind: MessageKind, text: impl FnOnce() -> String) {
         self.messages = self.messages.saturating_add(1);
-        let text = text().chars().take(LAST_MESSAGE_CAP).collect();
+        let text = text();
+        // Not cut off in place: the rest of a long text would stay in memory.
+        let end = text.char_indices().nth(LAST_MESSAGE_CAP).map_or(text.len(), |(end, _)| end);
+        let text = text.get(..end).unwrap_or_default().into();
         self.last_message = Some(LastMessage { text, kind, at: entry.at });
     }
 }

@@ -8,7 +8,6 @@ use crate::history::rule::BrokenRule;
 use crate::history::{Counts, History};
 use crate::id::Seq;
 use crate::outline::OutlineRow;
-use crate::tokens::TokenCounter;
 
 /// How many entries lie between states that are remembered for later rewinds.
 const CHECKPOINT_EVERY: u64 = 256;
@@ -21,18 +20,17 @@ const NEAR: usize = 128;
 ///
 /// A rewind needs the state the history had where it leads: the nearest remembered state is
 /// given out by [`Replay::nearest`], and the caller folds the entries between.
-pub(crate) struct Replay<'a> {
+pub(crate) struct Replay {
     history: History,
     checkpoints: BTreeMap<Seq, History>,
     /// Those that are remembered only for a while, the oldest first.
     near: VecDeque<Seq>,
-    counter: &'a dyn TokenCounter,
 }
 
-impl<'a> Replay<'a> {
-    pub(crate) fn new(history: History, counter: &'a dyn TokenCounter) -> Self {
+impl Replay {
+    pub(crate) fn new(history: History) -> Self {
         let checkpoints = BTreeMap::from([(history.head(), history.clone())]);
-        Self { history, checkpoints, near: VecDeque::new(), counter }
+        Self { history, checkpoints, near: VecDeque::new() }
     }
 
     pub(crate) fn history(&self) -> &History {
@@ -48,18 +46,18 @@ impl<'a> Replay<'a> {
         self.checkpoints.range(..=at).next_back().map(|(_, history)| history)
     }
 
-    /// Takes in the next entry; a rewind with the state it leads to.
+    /// Takes in the next entry, with what it takes; a rewind with the state it leads to.
     pub(crate) fn take(
         &mut self,
         entry: &Entry,
         hash: Digest,
+        counts: Counts,
         past: Option<&History>,
     ) -> Result<Option<OutlineRow>, BrokenRule> {
         let row = if let (Fact::Rewound(_), Some(past)) = (&entry.fact, past) {
             self.history.rewind(entry, hash, past)?;
             None
         } else {
-            let counts = Counts::of(&entry.fact, self.counter);
             self.history.apply_or_break(entry, hash, counts)?
         };
         self.remember(entry);

@@ -1,17 +1,20 @@
 //! Verifying: whether what is stored is what was written, and what is derived from it is true.
 
+mod look;
+
 use std::collections::BTreeSet;
+
+use look::{Inside, look_at};
 
 use super::ahead::Ahead;
 use super::replay::Replay;
 use super::{PIECE_CAP_BYTES, Page, Storage, StoreError};
 use crate::history::entry::Entry;
 use crate::history::fact::{Digest, Fact};
-use crate::history::record::{GENESIS, Record};
+use crate::history::record::{GENESIS, Record, UnreadableRecord};
 use crate::history::{Counts, History};
 use crate::id::{ConversationId, Seq};
 use crate::outline::OutlineRow;
-use crate::search;
 use crate::tokens::TokenCounter;
 
 /// How many records are read at a time.
@@ -94,14 +97,15 @@ pub async fn verify(
         if let Some(Deep { index: Pages { coming: Some(index), .. }, .. }) = &mut deep {
             index.nudge().await;
         }
-        for record in &records {
-            if !record.follows(previous) {
+        let looks = look_at(&records, previous, deep.as_ref().map(|deep| deep.counter));
+        for (record, look) in records.iter().zip(looks) {
+            if !look.follows {
                 report.find(next, "the record is not what was written: the chain breaks here");
             }
             previous = record.hash;
             report.bytes += u64::try_from(record.size()).unwrap_or(u64::MAX);
-            if let Some(deep) = &mut deep {
-                deep.record(next, record, &mut report).await?;
+            if let (Some(deep), Some(inside)) = (&mut deep, look.inside) {
+                deep.record(next, record.hash, inside, &mut report).await?;
             }
             next = next.next();
         }
@@ -140,7 +144,7 @@ struct Deep<'a> {
     id: ConversationId,
     counter: &'a dyn TokenCounter,
     /// None once a rule was broken: what follows cannot be judged.
-    replay: Option<Replay<'a>>,
+    replay: Option<Replay>,
     rows: Pages<'a, OutlineRow>,
     index: Pages<'a, (Seq, u64)>,
     /// What the index should hold of entries it was not yet compared with.
@@ -186,7 +190,7 @@ impl<'a> Deep<'a> {
             storage,
             id,
             counter,
-            replay: Some(Replay::new(History::new(), counter)),
+            replay: Some(Replay::new(History::new())),
             index: Pages::new(Ahead::ask(storage.index_checksums(id, Seq::ZERO, PAGE)).await),
             rows: Pages::new(Ahead::ask(storage.outline_ledger(id, Seq::ZERO, PAGE)).await),
             unchecked: Vec::new(),
@@ -197,13 +201,14 @@ impl<'a> Deep<'a> {
     async fn record(
         &mut self,
         seq: Seq,
-        record: &Record,
+        hash: Digest,
+        inside: Result<Inside, UnreadableRecord>,
         report: &mut Report,
     ) -> Result<(), StoreError> {
-        let entry = match record.open() {
-            Ok(entry) if entry.seq == seq => entry,
-            Ok(entry) => {
-                report.find(seq, format!("the record says that it is entry {}", entry.seq));
+        let Inside { entry, counts, words } = match inside {
+            Ok(inside) if inside.entry.seq == seq => inside,
+            Ok(inside) => {
+                report.find(seq, format!("the record says that it is entry {}", inside.entry.seq));
                 self.replay = None;
                 return Ok(());
             }
@@ -217,8 +222,8 @@ impl<'a> Deep<'a> {
             report.unrecognised += 1;
         }
         self.check_attachments(&entry, report).await?;
-        self.check_index(&entry, report).await?;
-        let row = self.fold(&entry, record.hash, report).await?;
+        self.check_index(seq, words, report).await?;
+        let row = self.fold(&entry, hash, counts, report).await?;
         self.check_row(seq, row.as_ref(), report).await
     }
 
@@ -226,6 +231,7 @@ impl<'a> Deep<'a> {
         &mut self,
         entry: &Entry,
         hash: Digest,
+        counts: Counts,
         report: &mut Report,
     ) -> Result<Option<OutlineRow>, StoreError> {
         let Some(replay) = &self.replay else { return Ok(None) };
@@ -239,7 +245,7 @@ impl<'a> Deep<'a> {
             _ => None,
         };
         let Some(replay) = &mut self.replay else { return Ok(None) };
-        match replay.take(entry, hash, past.as_ref()) {
+        match replay.take(entry, hash, counts, past.as_ref()) {
             Ok(row) => Ok(row),
             Err(broken) => {
                 report.find(entry.seq, format!("a rule is broken: {}", broken.rule));
@@ -306,10 +312,14 @@ impl<'a> Deep<'a> {
 
     /// Notes what the search index should hold of an entry. It is compared later, because reading
     /// an index may take as long as all the rest and is under way meanwhile.
-    async fn check_index(&mut self, entry: &Entry, report: &mut Report) -> Result<(), StoreError> {
-        let text = search::text_of(entry);
-        if let Some(sum) = text.as_deref().and_then(search::text_checksum) {
-            self.unchecked.push((entry.seq, sum));
+    async fn check_index(
+        &mut self,
+        seq: Seq,
+        words: Option<u64>,
+        report: &mut Report,
+    ) -> Result<(), StoreError> {
+        if let Some(sum) = words {
+            self.unchecked.push((seq, sum));
         }
         if self.unchecked.len() >= UNCHECKED_CAP {
             self.compare_index(report).await

@@ -9,8 +9,10 @@ use crate::history::state::{Agent, Stage};
 use crate::id::{AgentId, ConversationId, Seq};
 use crate::outline::{OutlineRow, RowKind};
 
-/// How many outline rows are read at a time.
+/// How many outline rows are read at first.
 const ROWS: usize = 128;
+/// The most outline rows that are read at a time.
+const ROWS_CAP: usize = 1024;
 /// How many records are read at a time in search of what began a turn.
 const RECORDS: usize = 32;
 
@@ -34,7 +36,8 @@ pub async fn window(
     let mut rows: Vec<OutlineRow> = Vec::new();
     let mut from = Some(head);
     'rows: while let Some(next) = from {
-        let page = store.outline(id, agent, next, ROWS).await?;
+        let most = rows_left(rows.len(), reach.taken, tokens);
+        let page = store.outline(id, agent, next, most).await?;
         from = page.last().and_then(|row| row.previous);
         for row in page {
             if !reach.includes(&row) {
@@ -62,8 +65,10 @@ pub async fn window(
         }
         shown.push((row, vec![entry]));
     }
+    // From the end: a store has at hand what lies near the entries it gave last.
+    results.reverse();
     let records = store.records(id, &results).await?;
-    let mut finished = results.iter().zip(&records);
+    let mut finished = results.iter().zip(&records).rev();
     for (_, entries) in &mut shown {
         let sealed = entries.first().map(|entry| match &entry.fact {
             Fact::ToolResults(sealed) => sealed.results.len(),
@@ -74,6 +79,14 @@ pub async fn window(
         }
     }
     Ok(shown)
+}
+
+/// How many more rows a window takes, judged by those it has, and a few to be sure.
+fn rows_left(rows: usize, taken: u64, tokens: u64) -> usize {
+    let rows = u64::try_from(rows).unwrap_or(u64::MAX);
+    let left = rows.saturating_mul(tokens.saturating_sub(taken)).checked_div(taken);
+    let judged = left.and_then(|left| usize::try_from(left.saturating_add(left / 16 + 1)).ok());
+    judged.unwrap_or(ROWS).clamp(1, ROWS_CAP)
 }
 
 /// How far back a window goes.

@@ -225,7 +225,7 @@ async fn begin<'a>(
         counter,
         previous: crate::history::record::GENESIS,
         last: Seq::ZERO,
-        replay: Replay::new(history, counter),
+        replay: Replay::new(history),
         pending: Pending::default(),
         attachment: None,
         attachments: BTreeSet::new(),
@@ -280,7 +280,7 @@ struct Importer<'a> {
     counter: &'a dyn TokenCounter,
     previous: Digest,
     last: Seq,
-    replay: Replay<'a>,
+    replay: Replay,
     pending: Pending,
     attachment: Option<PartialAttachment>,
     attachments: BTreeSet<Digest>,
@@ -355,7 +355,8 @@ impl Importer<'_> {
                 }
             }
             let past = self.past(&entry).await?;
-            let row = self.replay.take(&entry, record.hash, past.as_ref())?;
+            let counts = Counts::of(&entry.fact, self.counter);
+            let row = self.replay.take(&entry, record.hash, counts, past.as_ref())?;
             self.pending.base.get_or_insert((self.last, self.previous));
             self.pending.bytes += record.size();
             self.pending.rows.extend(row);

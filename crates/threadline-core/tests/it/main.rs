@@ -11,6 +11,7 @@ mod export_example;
 mod format;
 mod golden;
 mod history;
+mod projection;
 mod properties;
 mod records;
 mod strategies;

@@ -314,7 +314,8 @@ fn about_course() -> BoxedStrategy<Fact> {
     .boxed()
 }
 
-fn block() -> BoxedStrategy<Block> {
+/// Any block of an output.
+pub(crate) fn block() -> BoxedStrategy<Block> {
     prop_oneof![
         (shared(), of(shared()))
             .prop_map(|(text, state)| Block::Thinking(ThinkingBlock { text, state })),
@@ -333,7 +334,8 @@ fn block() -> BoxedStrategy<Block> {
     .boxed()
 }
 
-fn invocation() -> impl Strategy<Value = Invocation> {
+/// Any invocation.
+pub(crate) fn invocation() -> impl Strategy<Value = Invocation> {
     (shared(), shared(), of(shared()), shared(), shared()).prop_map(
         |(provider, endpoint, account, dialect, model)| Invocation {
             provider,
@@ -368,7 +370,8 @@ fn thinking() -> impl Strategy<Value = Thinking> {
     ]
 }
 
-fn attachment() -> impl Strategy<Value = Attachment> {
+/// Any attachment.
+pub(crate) fn attachment() -> impl Strategy<Value = Attachment> {
     (digest(), any::<u64>(), shared(), of(shared()))
         .prop_map(|(digest, size, media_type, name)| Attachment { digest, size, media_type, name })
 }
@@ -391,7 +394,8 @@ fn metadata() -> impl Strategy<Value = Metadata> {
     vec(("[a-z][a-z0-9_]{0,8}", value), 0..4).prop_map(|values| Metadata::checked(values).unwrap())
 }
 
-fn shared() -> impl Strategy<Value = Arc<str>> {
+/// Any text, shared.
+pub(crate) fn shared() -> impl Strategy<Value = Arc<str>> {
     text().prop_map(Arc::from)
 }
 
@@ -407,7 +411,8 @@ fn timestamp() -> impl Strategy<Value = Timestamp> {
     any::<i64>().prop_map(Timestamp::from_micros)
 }
 
-fn seq() -> impl Strategy<Value = Seq> {
+/// Any place.
+pub(crate) fn seq() -> impl Strategy<Value = Seq> {
     any::<u64>().prop_map(Seq)
 }
 
@@ -415,7 +420,8 @@ fn agent() -> impl Strategy<Value = AgentId> {
     any::<u32>().prop_map(AgentId)
 }
 
-fn call() -> impl Strategy<Value = CallId> {
+/// Any call.
+pub(crate) fn call() -> impl Strategy<Value = CallId> {
     (seq(), any::<u32>()).prop_map(|(output, index)| CallId::new(output, index))
 }
 

@@ -1,16 +1,18 @@
 //! The search index: it follows the logs in small slices.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+mod checksums;
+mod leaf;
+mod segment;
 
 use rusqlite::{Connection, params};
 use threadline_core::history::fact::Digest;
 use threadline_core::history::record::Record;
 use threadline_core::id::Seq;
-use threadline_core::search::{place_checksum, term_hash, terms, text_of};
+use threadline_core::search::{terms, text_of};
 
 use super::error::Failure;
 use super::number::{count, entry_id, log_and_seq, seq_int};
+pub(super) use checksums::Checksums;
 
 /// How many entries are indexed at a time.
 const SLICE_ENTRIES: usize = 512;
@@ -109,75 +111,4 @@ fn terms_of(envelope: Vec<u8>, body: Vec<u8>) -> Vec<String> {
     let record = Record { envelope, body, salt: [0; 16], hash: Digest([0; 32]) };
     let text = record.open().ok().and_then(|entry| text_of(&entry));
     text.map(|text| terms(&text)).unwrap_or_default()
-}
-
-/// The checksums of all that is in the index, by entry number.
-pub(super) struct Checksums {
-    connection: Connection,
-    /// Changes when anyone else writes to the file.
-    version: i64,
-    sums: Vec<(i64, u64)>,
-}
-
-/// Spreads entry numbers: they are ours, so nobody can choose them to collide.
-#[derive(Default)]
-struct NumberHasher(u64);
-
-impl Hasher for NumberHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = (self.0.rotate_left(8) ^ u64::from(*byte)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        }
-    }
-
-    fn write_i64(&mut self, number: i64) {
-        let spread = number.cast_unsigned().wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        self.0 = spread ^ (spread >> 32);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
-}
-
-impl Checksums {
-    /// Reads the whole index.
-    pub(super) fn read(connection: Connection) -> rusqlite::Result<Self> {
-        let version = version(&connection)?;
-        let mut sums: HashMap<i64, u64, BuildHasherDefault<NumberHasher>> = HashMap::default();
-        {
-            let mut statement = connection.prepare("SELECT doc, offset, term FROM word_places")?;
-            let mut rows = statement.query([])?;
-            // All places of a term come one after the other.
-            let (mut term, mut hash) = (Vec::new(), 0);
-            while let Some(row) = rows.next()? {
-                let next = row.get_ref(2)?.as_bytes()?;
-                if term != next {
-                    next.clone_into(&mut term);
-                    hash = term_hash(&String::from_utf8_lossy(next));
-                }
-                let sum = sums.entry(row.get(0)?).or_default();
-                *sum = sum.wrapping_add(place_checksum(count(row.get(1)?), hash));
-            }
-        }
-        let mut sums: Vec<_> = sums.into_iter().collect();
-        sums.sort_unstable();
-        Ok(Self { connection, version, sums })
-    }
-
-    /// Whether nothing was written since.
-    pub(super) fn is_current(&self) -> bool {
-        version(&self.connection).is_ok_and(|version| version == self.version)
-    }
-
-    /// Those of a run of entries.
-    pub(super) fn between(&self, first: i64, last: i64) -> &[(i64, u64)] {
-        let from = self.sums.partition_point(|(id, _)| *id < first);
-        let to = self.sums.partition_point(|(id, _)| *id <= last);
-        self.sums.get(from..to).unwrap_or_default()
-    }
-}
-
-fn version(connection: &Connection) -> rusqlite::Result<i64> {
-    connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
 }

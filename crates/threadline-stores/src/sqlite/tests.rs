@@ -1,5 +1,7 @@
 //! What the SQLite store promises beyond what every store does.
 
+mod planted;
+
 use std::path::Path;
 use std::sync::Arc;
 

@@ -16,6 +16,7 @@ cases![
     append_keeps_snapshots_that_open_alike,
     the_past_knows_what_became_of_calls,
     a_window_has_the_newest_rows_that_fit,
+    a_window_has_what_a_turn_cannot_do_without,
     what_was_told_is_sound,
 ];
 
@@ -136,6 +137,36 @@ async fn a_window_has_the_newest_rows_that_fit(world: &World) {
     assert!(matches!(results[1].fact, Fact::ToolFinished(_)), "results come with what they seal");
     assert_eq!(window(u64::MAX).await.len(), 404);
     assert!(window(0).await.is_empty());
+}
+
+async fn a_window_has_what_a_turn_cannot_do_without(world: &World) {
+    let mut story = Story::begin(world, &world.open().await).await;
+    story.turn("an earlier question", "an earlier answer").await;
+    let first = story.append([said(ADA, "the first"), said(ADA, "and the second")]).await.before();
+    let mut newest = Seq::ZERO;
+    for n in 0..50 {
+        newest = story.append([called(ADA, &["list"])]).await;
+        let call = CallId::new(newest, 0);
+        let done = story.append([finished(ADA, call, "list", "a file")]).await;
+        let results = ToolResults { output: newest, results: vec![done], execute_error: None };
+        story.append([(ADA, results.into())]).await;
+        if n == 48 {
+            story.append([said(ADA, "hurry"), said(ADA, "up")]).await;
+        }
+    }
+    let hurry = newest.before().before();
+    let window = async |tokens| -> Vec<Seq> {
+        let shown = store::window(&*story.store, story.id, &story.history, ADA, tokens).await;
+        shown.unwrap().iter().map(|(row, _)| row.seq).collect()
+    };
+    let all = window(u64::MAX).await;
+    assert_eq!(all.len(), 2 + 2 + 100 + 2);
+    let opening = [first, first.next()];
+    assert_eq!(window(0).await[..3], [&opening[..], &[hurry]].concat());
+    assert_eq!(window(0).await.len(), 2 + 4, "what began it, and the newest with its inputs");
+    let some = window(100).await;
+    assert_eq!(some[..2], opening);
+    assert!(all.ends_with(&some[2..]) && some.len() > 8 && some.len() < all.len());
 }
 
 async fn what_was_told_is_sound(world: &World) {

@@ -57,11 +57,11 @@ impl Number {
     }
 
     pub(super) fn plus(self, other: Self) -> Outcome {
-        self.either(other, Decimal::plus, |one, two| one + two)
+        self.either(other, Decimal::plus, |one, two| without_noise(one + two, one, two))
     }
 
     pub(super) fn minus(self, other: Self) -> Outcome {
-        self.either(other, Decimal::minus, |one, two| one - two)
+        self.either(other, Decimal::minus, |one, two| without_noise(one - two, one, two))
     }
 
     pub(super) fn times(self, other: Self) -> Outcome {
@@ -79,7 +79,16 @@ impl Number {
         if other.is_zero() {
             return Err(BY_ZERO);
         }
-        self.either(other, Decimal::remainder, |one, two| one % two)
+        if let (Self::Exact(one), Self::Exact(two)) = (self, other)
+            && let Some(remainder) = one.remainder(two)
+        {
+            return Ok(Self::Exact(remainder));
+        }
+        let (one, two) = (self.rounded(), other.rounded());
+        if (one / two).abs() >= WHOLE_CAP {
+            return Err("the number is too large for its remainder to be known");
+        }
+        finite(one % two)
     }
 
     pub(super) fn to_the(self, exponent: Self) -> Outcome {
@@ -396,8 +405,30 @@ impl fmt::Display for Number {
 
 /// A float without the digits that rounding has spoilt.
 fn significant(value: f64) -> f64 {
-    let digits = SIGNIFICANT_DIGITS - 1;
-    format!("{value:.digits$e}").parse().unwrap_or(value)
+    with_digits(value, SIGNIFICANT_DIGITS)
+}
+
+/// The power of ten of a number's first digit.
+fn power_of_ten(value: f64) -> i32 {
+    let text = format!("{value:e}");
+    text.rsplit_once('e').and_then(|(_, power)| power.parse().ok()).unwrap_or(0)
+}
+
+fn with_digits(value: f64, digits: usize) -> f64 {
+    let behind_point = digits.saturating_sub(1);
+    format!("{value:.behind_point$e}").parse().unwrap_or(value)
+}
+
+/// A sum of rounded numbers, unless only their rounding is left of it.
+fn without_noise(sum: f64, one: f64, two: f64) -> f64 {
+    let largest = one.abs().max(two.abs());
+    if sum == 0.0 || sum.abs() >= largest {
+        return sum;
+    }
+    // Digits that cancelled out leave as many behind that mean nothing.
+    let cancelled = power_of_ten(largest) - power_of_ten(sum);
+    let left = SIGNIFICANT_DIGITS.saturating_sub(usize::try_from(cancelled).unwrap_or(0));
+    if left == 0 { 0.0 } else { with_digits(sum, left) }
 }
 
 fn finite(value: f64) -> Outcome {

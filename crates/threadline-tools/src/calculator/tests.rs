@@ -1,5 +1,7 @@
 //! Tests of the calculator: an expression in, a result or a place and a reason out.
 
+use std::fmt::Write as _;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -71,6 +73,12 @@ fn sums_come_out_as_people_expect() {
         ("0.1^30", "= 0.000000000000000000000000000001"),
         ("0.1^60", "≈ 1e-60"),
         ("1e-400", "≈ 0"),
+        ("sqrt(2)^2 - 2", "≈ 0"),
+        ("1/3 + 1/3 + 1/3", "≈ 1"),
+        ("1/3 - 1/7", "≈ 0.19047619047619"),
+        ("10^40 + 1 - 10^40", "≈ 0"),
+        ("10^40 - 9 * 10^39", "≈ 1e39"),
+        ("pi - 3.1415926535", "≈ 8.979e-11"),
         ("123456789012345678901234567890123456789012345", "≈ 1.23456789012346e44"),
     ];
     for (expression, expected) in table {
@@ -100,6 +108,7 @@ fn what_has_no_result_is_told_with_its_column() {
         ("1 / 0", "column 3: division by zero"),
         ("1 % (2 - 2)", "column 3: division by zero"),
         ("0^-1", "column 2: division by zero"),
+        ("2^130 % 7", "column 7: the number is too large for its remainder to be known"),
         ("15%", "column 3: % is the remainder; for 15 percent write 15/100"),
         ("15% * 3", "column 3: % is the remainder; for 15 percent write 15/100"),
         ("10^400", "column 3: the result is too large"),
@@ -138,7 +147,32 @@ fn what_is_too_long_or_too_deep_is_refused() {
     assert_eq!(told(&wide), "= 2001");
 }
 
+/// A chain of whole numbers, and what it comes to: products first, then sums.
+fn chain() -> impl Strategy<Value = (String, i128)> {
+    let links = prop::collection::vec((prop_oneof!["[+]", "-", "[*]"], -999..1000i128), 0..8);
+    (-999..1000i128, links).prop_map(|(first, links)| {
+        let (mut text, mut sum, mut product) = (first.to_string(), 0, first);
+        for (operator, number) in links {
+            let _ = write!(text, " {operator} {number}");
+            match &*operator {
+                "*" => product *= number,
+                sign => {
+                    sum += product;
+                    product = if sign == "-" { -number } else { number };
+                }
+            }
+        }
+        (text, sum + product)
+    })
+}
+
 proptest! {
+    #[test]
+    fn products_come_before_sums((text, expected) in chain()) {
+        prop_assert_eq!(told(&text), format!("= {expected}"));
+        prop_assert_eq!(told(&format!("-({text}) / 8 * 8")), format!("= {}", -expected));
+    }
+
     #[test]
     fn no_text_makes_it_panic(text in "\\PC*", sum in "[0-9.e+*/%^(), a-z-]{0,60}") {
         drop(evaluate(&text));

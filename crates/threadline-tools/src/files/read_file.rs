@@ -15,7 +15,7 @@ use threadline_core::tool::{
 use super::page::{self, NotRead, PAGE_CAP_BYTES, PAGE_CAP_LINES, Page, Wish};
 use super::workspace::{NotOpened, Opened, Workspace};
 use crate::arguments;
-use crate::text::{nearest, one_line, shortened};
+use crate::text::{nearest, plain, shortened};
 
 /// How many names of a folder are told.
 const NAMES_TOLD: usize = 20;
@@ -103,7 +103,7 @@ fn outcome(
     arguments: &Arguments,
     stopped: &dyn Fn() -> bool,
 ) -> ToolOutcome {
-    let path = &*shortened(&one_line(&arguments.path), NAME_TOLD_BYTES).into_owned();
+    let path = &*shortened(&plain(&arguments.path), NAME_TOLD_BYTES).into_owned();
     let Opened { mut file, bytes } = match workspace.file(&arguments.path) {
         Ok(opened) => opened,
         Err(reason) => return failed(path, not_opened(workspace, &arguments.path, path, &reason)),
@@ -228,7 +228,7 @@ fn offer(workspace: &Workspace, path: &str) -> String {
     }
     let alike = alike
         .iter()
-        .map(|name| one_line(&shortened(&format!("{folder}{slash}{name}"), NAME_TOLD_BYTES)));
+        .map(|name| plain(&shortened(&format!("{folder}{slash}{name}"), NAME_TOLD_BYTES)));
     format!("; did you mean {}?", alike.collect::<Vec<_>>().join(" or "))
 }
 
@@ -246,7 +246,7 @@ fn holds(folder: &str, names: &[String]) -> String {
         return format!("{folder} is empty");
     }
     let told = names.iter().take(NAMES_TOLD);
-    let told = told.map(|name| one_line(&shortened(name, NAME_TOLD_BYTES))).collect::<Vec<_>>();
+    let told = told.map(|name| plain(&shortened(name, NAME_TOLD_BYTES))).collect::<Vec<_>>();
     match names.len().saturating_sub(NAMES_TOLD) {
         0 => format!("{folder} has {}", told.join(", ")),
         more => format!("{folder} has {} and {more} more", told.join(", ")),

@@ -13,8 +13,6 @@ use rustix::io::Errno;
 const PATH_CAP_BYTES: usize = 4096;
 /// How many names of a folder are looked at.
 const NAMES_CAP: usize = 10_000;
-/// How often opening is tried again when a folder on the way is being moved.
-const RACES_CAP: usize = 16;
 
 /// A folder whose files an agent may read.
 ///
@@ -143,6 +141,8 @@ fn way(_folder: BorrowedFd<'_>) -> Way {
 fn at_once(folder: BorrowedFd<'_>, path: &str, flags: OFlags) -> Result<OwnedFd, NotOpened> {
     use rustix::fs::{ResolveFlags, openat2};
 
+    /// How often it is tried again when a folder on the way is being moved.
+    const RACES_CAP: usize = 16;
     let within = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     for _ in 0..RACES_CAP {
         match openat2(folder, path, flags, Mode::empty(), within) {

@@ -1,5 +1,7 @@
 //! Exchanges: the rows of a thread as units that are shown whole or not at all.
 
+use std::collections::BTreeSet;
+
 use crate::history::History;
 use crate::history::entry::Entry;
 use crate::history::fact::Fact;
@@ -68,11 +70,11 @@ impl<'a> Thread<'a> {
         self.steps.saturating_sub(shown)
     }
 
-    /// The newest input or results of the current turn: what the screen is attached to.
-    pub(super) fn newest_heard(&self) -> Option<Seq> {
-        let must = self.opening.iter().chain(&self.newest).chain(&self.pending);
-        let heard = must.filter(|item| item.is_input() || item.row.kind == RowKind::Results);
-        heard.map(|item| item.row.seq).max()
+    /// The inputs and results of the current turn: what the screen may be attached to.
+    pub(super) fn heard(&self) -> BTreeSet<Seq> {
+        let exchanges = self.inside.iter().chain([&self.opening, &self.newest, &self.pending]);
+        let heard = |item: &&Item<'_>| item.is_input() || item.row.kind == RowKind::Results;
+        exchanges.flatten().filter(heard).map(|item| item.row.seq).collect()
     }
 
     /// Finds its place for each exchange of the current turn.

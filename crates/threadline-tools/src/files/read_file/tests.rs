@@ -201,3 +201,14 @@ fn sizes_are_for_people() {
     assert_eq!(size(1_999_999), "1.9 MB");
     assert_eq!(size(u64::MAX), "18446744073.7 GB");
 }
+
+#[test]
+fn its_schema_takes_what_it_reads() {
+    let folder = folder();
+    let tool = ReadFile::new(Arc::new(Workspace::open(folder.path()).unwrap()));
+    let schema = threadline_core::tool::Schema::new(&tool.spec().schema).unwrap();
+    assert!(schema.validate(r#"{"path":"README.md","offset":1,"limit":10}"#).is_ok());
+    for raw in ["", r#"{"path":""}"#, r#"{"path":"a","offset":0}"#, r#"{"path":"a","limit":"2"}"#] {
+        assert!(schema.validate(raw).is_err(), "{raw}");
+    }
+}

@@ -6,6 +6,7 @@ use std::io::Read as _;
 use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::*;
@@ -97,6 +98,37 @@ fn links_inside_are_followed_where_the_system_can_vouch_for_them() {
     for out in ["out", "absolute", "door/secret.txt"] {
         assert_eq!(read(&space, out), "outside", "{out}");
     }
+}
+
+#[test]
+fn no_path_leads_out() {
+    let around = around();
+    let spaces = spaces(&around);
+    let part = prop::sample::select(vec![
+        "..",
+        ".",
+        "",
+        "folder",
+        "inner",
+        "file.txt",
+        "secret.txt",
+        "up",
+        "link",
+        "out",
+        "door",
+        "absolute",
+        "outside",
+        "loop",
+        "/",
+    ]);
+    proptest!(|(parts in prop::collection::vec(part, 0..8), any in "\\PC{0,20}")| {
+        for space in &spaces {
+            for path in [parts.join("/"), any.clone()] {
+                let text = read(space, &path);
+                prop_assert!(text != "secret", "{} {:?}", path, space.way);
+            }
+        }
+    });
 }
 
 #[test]

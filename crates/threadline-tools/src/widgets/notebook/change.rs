@@ -81,7 +81,13 @@ impl Recorded {
     }
 }
 
+/// A text without the white space at its end. What counts is fixed for ever, so that no recorded
+/// change is refused one day.
+pub(super) fn trim_end(text: &str) -> &str {
+    text.trim_end_matches([' ', '\t', '\n'])
+}
+
 /// Whether a notebook may hold a text.
 pub(super) fn may_be(text: &str) -> bool {
-    text.len() <= TEXT_CAP_BYTES && !text.contains('\r') && text.trim_end().len() == text.len()
+    text.len() <= TEXT_CAP_BYTES && !text.contains('\r') && trim_end(text).len() == text.len()
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::change::{Recorded, Span};
+use super::change::{Recorded, Span, trim_end};
 use crate::text::{counted, nearest, one_line, shortened};
 
 /// How much is shown on each side of a place.
@@ -40,10 +40,13 @@ impl Unfit {
     }
 }
 
-/// A text as the notebook keeps it: line feeds only, no white space at the end.
+/// A text as the notebook keeps it: line feeds only, no white space at the end, none if blank.
 pub(super) fn normal(text: &str) -> String {
+    if text.trim().is_empty() {
+        return String::new();
+    }
     let mut text = lines_normal(text);
-    text.truncate(text.trim_end().len());
+    text.truncate(trim_end(&text).len());
     text
 }
 
@@ -55,7 +58,7 @@ fn lines_normal(text: &str) -> String {
 /// Puts a text at the end, on a line of its own.
 pub(super) fn append(before: &str, text: &str) -> Result<Edit, Unfit> {
     let text = normal(text);
-    if text.trim().is_empty() {
+    if text.is_empty() {
         return Err(Unfit::new("text_empty", "there is nothing to add: the text is blank"));
     }
     let added = match before {
@@ -129,9 +132,9 @@ fn trimmed(before: &str, span: Span) -> Span {
     if span.at + span.len < before.len() {
         return span;
     }
-    let with = span.with.trim_end().to_owned();
+    let with = trim_end(&span.with).to_owned();
     let head = before.get(..span.at).unwrap_or_default();
-    let at = if with.is_empty() { head.trim_end().len() } else { span.at };
+    let at = if with.is_empty() { trim_end(head).len() } else { span.at };
     Span { at, len: before.len() - at, with }
 }
 

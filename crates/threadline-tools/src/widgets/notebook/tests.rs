@@ -72,6 +72,7 @@ fn texts_are_added_on_lines_of_their_own() {
         ("tea", "\n\nmilk", "tea\n\nmilk"),
         ("tea", "milk\r\nand\rsugar \n\n", "tea\nmilk\nand\nsugar"),
         ("tea", " milk", "tea\n milk"),
+        ("tea", "milk\u{3000}", "tea\nmilk\u{3000}"),
     ];
     for (before, text, after) in table {
         let mut notebook = of(before);
@@ -176,7 +177,7 @@ fn a_call_that_cannot_be_says_what_to_do_instead() {
         assert_eq!(notebook.text(), before);
     }
     assert_eq!(
-        append(&mut of("a"), " \n"),
+        append(&mut of("a"), " \n\u{3000}"),
         "text_empty: there is nothing to add: the text is blank"
     );
     let many = replace(&mut of(&"a b ".repeat(100)), "b", "c", None);

@@ -1,0 +1,126 @@
+//! What of a context the guide goes by.
+
+use threadline_core::context::{Body, Context, OutputPart, Part, ResultPart, Source};
+use threadline_core::history::fact::{Block, ToolCall};
+
+use super::notebook::Notebook;
+use super::wish::{Wish, understand};
+
+/// What is to be answered now.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Scene<'a> {
+    /// What is wanted and not yet answered, in order.
+    pub(super) wishes: Vec<Wish>,
+    /// The newest input, if it is not understood.
+    pub(super) unclear: Option<&'a str>,
+    /// Calls with their results that are not yet told.
+    pub(super) results: Vec<(Option<&'a ToolCall>, &'a ResultPart)>,
+    /// What was wanted together with those calls.
+    pub(super) asked: Vec<Wish>,
+    /// The notebook, if the screen shows one.
+    pub(super) notebook: Option<Notebook>,
+}
+
+impl<'a> Scene<'a> {
+    pub(super) fn of(context: &'a Context) -> Self {
+        let parts = context.parts.as_slice();
+        let newest = Newest::of(parts);
+        let mut scene = Self { wishes: newest.wishes, unclear: newest.unclear, ..Self::default() };
+        if let Some(before) = newest.before {
+            scene.take_results(before);
+        }
+        if scene.wishes.contains(&Wish::GoOn) {
+            scene.go_on(parts);
+        }
+        scene.notebook = parts.iter().rev().filter_map(screen).find_map(Notebook::on);
+        scene
+    }
+
+    /// Takes up what was to be answered when the turn before was ended: its results if it has
+    /// some, and else what was wanted. So nothing that was started is done again.
+    fn go_on(&mut self, parts: &'a [Part]) {
+        let inputs = parts.iter().rev().take_while(|part| said(part).is_some()).count();
+        let (before, inputs) = parts.split_at(parts.len() - inputs);
+        self.take_results(before);
+        if self.results.is_empty() && self.wishes.iter().all(|wish| *wish == Wish::GoOn) {
+            let wishes = inputs.iter().rev().filter_map(said).filter_map(understand);
+            let mut wishes = wishes.filter(|wishes| !wishes.contains(&Wish::GoOn));
+            self.wishes.extend(wishes.next().unwrap_or_default());
+        }
+    }
+
+    /// Results at the end of some parts, with the calls that they answer and what was asked then.
+    fn take_results(&mut self, parts: &'a [Part]) {
+        let Some((results, before)) = parts.split_last() else { return };
+        let Body::Results(results) = &results.body else { return };
+        let (calls, before) = match before.split_last() {
+            Some((Part { body: Body::Output(output), .. }, before)) => (calls(output), before),
+            Some(_) | None => (Vec::new(), before),
+        };
+        let answered = results.results.iter().map(|result| {
+            let place = usize::try_from(result.call.index).ok();
+            (place.and_then(|place| calls.get(place)).copied(), result)
+        });
+        self.results = answered.collect();
+        self.asked = Newest::of(before).wishes;
+    }
+}
+
+/// What the inputs at the end of some parts want.
+struct Newest<'a> {
+    wishes: Vec<Wish>,
+    unclear: Option<&'a str>,
+    /// The parts before them, unless those are of another turn.
+    before: Option<&'a [Part]>,
+}
+
+impl<'a> Newest<'a> {
+    /// Inputs are read from the newest back to the first that is not understood: whatever it is,
+    /// such as the line that tells how the turn before ended, nothing before it is still wanted.
+    fn of(parts: &'a [Part]) -> Self {
+        let mut newest = Self { wishes: Vec::new(), unclear: None, before: None };
+        let mut rest = parts;
+        while let Some((text, before)) =
+            rest.split_last().and_then(|(part, before)| Some((said(part)?, before)))
+        {
+            match understand(text) {
+                Some(wishes) => drop(newest.wishes.splice(0..0, wishes)),
+                None if rest.len() == parts.len() => newest.unclear = Some(text),
+                None => return newest,
+            }
+            rest = before;
+        }
+        newest.before = Some(rest);
+        newest
+    }
+}
+
+/// The texts of all visible inputs, oldest first.
+pub(super) fn inputs(context: &Context) -> impl Iterator<Item = &str> {
+    context.parts.iter().filter_map(said)
+}
+
+/// What an input says. The folded past is not an input.
+fn said(part: &Part) -> Option<&str> {
+    match (&part.body, part.source) {
+        (Body::Input(input), Source::Entry(_)) => Some(&input.text),
+        (Body::Input(_), Source::Earlier { .. }) | (Body::Output(_) | Body::Results(_), _) => None,
+    }
+}
+
+fn calls(output: &OutputPart) -> Vec<&ToolCall> {
+    let calls = output.blocks.iter().filter_map(|block| match block {
+        Block::ToolCall(call) => Some(call),
+        Block::Thinking(_) | Block::Text(_) | Block::Foreign(_) => None,
+    });
+    calls.collect()
+}
+
+fn screen(part: &Part) -> Option<&str> {
+    let screen = match &part.body {
+        Body::Input(input) => input.screen.as_ref(),
+        Body::Results(results) => results.screen.as_ref(),
+        Body::Output(_) => None,
+    };
+    screen.map(|screen| &*screen.text)
+}

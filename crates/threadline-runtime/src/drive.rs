@@ -1,0 +1,357 @@
+//! One leased conversation, step after step.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use threadline_core::clock::Timestamp;
+use threadline_core::drive::{Command, Driver, Event, Notice, Opening, Rest, Stopped};
+use threadline_core::history::entry::Entry;
+use threadline_core::id::{ConversationId, Seq};
+use threadline_core::inbox::ItemNumber;
+use threadline_core::store::{Lease, OpenError, StoreError, open_with_widgets};
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
+
+use crate::feed::{Feed, News};
+use crate::work::{Done, Work};
+use crate::world::World;
+
+/// The longest sleep before the clock is asked again: it may have been set.
+const CLOCK_MS: u64 = 30_000;
+
+/// Drives one conversation in this process, under a lease.
+///
+/// It is not re-entrant: a step needs it for itself. Dropping it anywhere loses nothing that was
+/// told: the next one goes on from what is recorded.
+pub struct Drive {
+    world: Arc<World>,
+    conversation: ConversationId,
+    driver: Driver,
+    lease: Lease,
+    /// Until when the lease is good as far as this process can tell.
+    lease_good: Instant,
+    renew_at: Instant,
+    renewing: bool,
+    work: Work,
+    feed: Arc<Feed>,
+    poked: Arc<Notify>,
+    look_at: Instant,
+    looking: bool,
+    seen: ItemNumber,
+    /// What is due next, and when to look whether it is.
+    due: Option<Timestamp>,
+    wake_at: Option<Instant>,
+    rest: Option<Rest>,
+    stopped: Option<Stopped>,
+}
+
+/// What a step came to.
+#[derive(Clone, Debug)]
+pub enum Stepped {
+    /// These entries are durable.
+    Moved(Vec<Arc<Entry>>),
+    /// Nothing can move before something new comes.
+    Blocked(Rest),
+}
+
+/// Why a conversation cannot be driven here.
+#[derive(Debug, thiserror::Error)]
+pub enum DriveError {
+    /// The store said no; one that is held by another driver among them.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The history cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The driver stopped.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+}
+
+impl Drive {
+    /// Takes the lease of a conversation and opens it.
+    pub async fn open(world: Arc<World>, id: ConversationId) -> Result<Self, DriveError> {
+        Self::begin(world, id, Arc::default(), Arc::default()).await
+    }
+
+    pub(crate) async fn begin(
+        world: Arc<World>,
+        id: ConversationId,
+        feed: Arc<Feed>,
+        poked: Arc<Notify>,
+    ) -> Result<Self, DriveError> {
+        let now = Instant::now();
+        let lease = world.store.acquire(id, world.pace.lease_ms).await?;
+        let opening = match opening(&world, id).await {
+            Ok(opening) => opening,
+            Err(error) => {
+                world.store.release(&lease).await?;
+                return Err(error.into());
+            }
+        };
+        let driver = Driver::new(id, Arc::clone(&world.setting), opening);
+        let work = Work::new(Arc::clone(&world), id, Arc::clone(&feed));
+        let mut drive = Self {
+            lease_good: now + Duration::from_millis(world.pace.lease_ms),
+            renew_at: now + Duration::from_millis(world.pace.lease_ms / 3),
+            renewing: false,
+            world,
+            conversation: id,
+            driver,
+            lease,
+            work,
+            feed,
+            poked,
+            look_at: now,
+            looking: false,
+            seen: ItemNumber(0),
+            due: None,
+            wake_at: None,
+            rest: None,
+            stopped: None,
+        };
+        let waiting = drive.world.store.waiting(id, ItemNumber(0), 256).await?;
+        drive.arrived(&waiting);
+        drive.tell(Event::Arrived(waiting));
+        Ok(drive)
+    }
+
+    /// The conversation.
+    pub fn conversation(&self) -> ConversationId {
+        self.conversation
+    }
+
+    /// The driver, to look at.
+    pub fn driver(&self) -> &Driver {
+        &self.driver
+    }
+
+    /// Goes on until something is durable, or until nothing can move.
+    pub async fn step(&mut self) -> Result<Stepped, DriveError> {
+        let mut moved = Vec::new();
+        loop {
+            if let Some(stopped) = &self.stopped {
+                return Err(stopped.clone().into());
+            }
+            if let Some(rest) = self.rest
+                && !self.looking
+            {
+                return Ok(Stepped::Blocked(rest));
+            }
+            let event = self.next_event().await;
+            moved.extend(self.tell(event));
+            if !moved.is_empty() {
+                return Ok(Stepped::Moved(moved));
+            }
+        }
+    }
+
+    /// Waits until there may be something to do again.
+    pub async fn wait(&mut self) -> Result<(), DriveError> {
+        while self.rest.is_some() {
+            if let Some(stopped) = &self.stopped {
+                return Err(stopped.clone().into());
+            }
+            let event = self.next_event().await;
+            self.tell(event);
+        }
+        Ok(())
+    }
+
+    /// Takes steps until nothing can move.
+    pub async fn run(&mut self) -> Result<Rest, DriveError> {
+        loop {
+            if let Stepped::Blocked(rest) = self.step().await? {
+                return Ok(rest);
+            }
+        }
+    }
+
+    /// Gives the lease back, so that others can go on at once.
+    pub async fn release(self) -> Result<(), StoreError> {
+        let Self { world, lease, work, .. } = self;
+        drop(work);
+        world.store.release(&lease).await
+    }
+
+    /// Looks into the inbox at once.
+    pub fn look(&mut self) {
+        if !self.looking {
+            self.looking = true;
+            self.work.read_inbox(self.seen);
+        }
+        self.look_at = Instant::now() + Duration::from_millis(self.world.pace.inbox_ms);
+    }
+
+    /// When the clock will have come to what is due next, if anything is.
+    pub(crate) fn wakes_at(&self) -> Option<Instant> {
+        self.wake_at
+    }
+
+    /// What happens next to the driver.
+    async fn next_event(&mut self) -> Event {
+        loop {
+            let wake_at = self.wake_at.unwrap_or_else(Instant::now);
+            let poked = Arc::clone(&self.poked);
+            tokio::select! {
+                biased;
+                Some(done) = self.work.next() => {
+                    if let Some(event) = self.done(done) {
+                        return event;
+                    }
+                }
+                () = poked.notified() => self.look(),
+                () = sleep_until(self.renew_at), if !self.renewing => {
+                    self.renewing = true;
+                    self.work.renew(&self.lease);
+                }
+                () = sleep_until(self.look_at), if !self.looking => self.look(),
+                () = sleep_until(wake_at), if self.wake_at.is_some() => {
+                    self.rearm();
+                    return Event::Due;
+                }
+            }
+        }
+    }
+
+    fn done(&mut self, done: Done) -> Option<Event> {
+        match done {
+            Done::Event(event) => {
+                if let Event::Ran { call, .. } = &*event {
+                    self.work.call_is_over(*call);
+                }
+                Some(*event)
+            }
+            Done::Quiet => None,
+            Done::Streamed(streamed) => Some(self.work.streamed(*streamed)),
+            Done::Inbox(items) => {
+                self.looking = false;
+                let items = items.ok().filter(|items| !items.is_empty())?;
+                self.arrived(&items);
+                Some(Event::Arrived(items))
+            }
+            Done::Renewed(renewed) => {
+                self.renewing = false;
+                self.renewed(renewed)
+            }
+        }
+    }
+
+    fn arrived(&mut self, items: &[(ItemNumber, threadline_core::inbox::Item)]) {
+        if let Some((last, _)) = items.last() {
+            self.seen = self.seen.max(*last);
+        }
+    }
+
+    fn renewed(&mut self, renewed: Result<Lease, StoreError>) -> Option<Event> {
+        let now = Instant::now();
+        let third = Duration::from_millis(self.world.pace.lease_ms / 3);
+        match renewed {
+            Ok(lease) => {
+                self.lease = lease;
+                self.renew_at = now + third;
+                self.lease_good = now + third * 3;
+                None
+            }
+            Err(StoreError::Fenced(_)) => Some(Event::LeaseLost),
+            Err(error) => {
+                tracing::warn!(target: "History", conversation = %self.conversation, %error, "could not renew the lease");
+                if now >= self.lease_good {
+                    return Some(Event::LeaseLost);
+                }
+                self.renew_at = now + third.min(Duration::from_secs(1));
+                None
+            }
+        }
+    }
+
+    /// Tells the driver what happened and does what it says; gives the entries that are durable.
+    fn tell(&mut self, event: Event) -> Vec<Arc<Entry>> {
+        let commands = self.driver.on(event, self.world.clock.now());
+        let mut moved = Vec::new();
+        for command in commands {
+            self.execute(command, &mut moved);
+        }
+        self.rest = self.driver.rests();
+        moved
+    }
+
+    fn execute(&mut self, command: Command, moved: &mut Vec<Arc<Entry>>) {
+        match command {
+            Command::Append(batch) => self.work.append(&self.lease, batch),
+            Command::KeepSnapshot { snapshot, for_good } => {
+                self.work.keep_snapshot(snapshot, for_good);
+            }
+            Command::Gather { agent, ticket, gather } => self.work.gather(agent, ticket, gather),
+            Command::Invoke { agent, ticket, request } => {
+                self.work.invoke(agent, ticket, *request);
+            }
+            Command::Proceed { ticket, .. } => self.work.proceed(ticket),
+            Command::Abandon { ticket, .. } => self.work.abandon(ticket),
+            Command::Run(run) => {
+                // A lease that may have run out here may be someone else's by now: whoever took
+                // over counts the call as started.
+                if Instant::now() >= self.lease_good {
+                    self.work.sleep(0, Event::LeaseLost);
+                } else {
+                    self.work.run(run);
+                }
+            }
+            Command::Reconcile(run) => self.work.reconcile(run),
+            Command::StopCall(call) => self.work.stop_call(call),
+            Command::FetchPast { item, to } => self.work.fetch_past(item, to),
+            Command::Sleep { alarm, ms } => self.work.sleep(ms, Event::Alarm(alarm)),
+            Command::WakeAt(moment) => {
+                self.due = moment;
+                self.rearm();
+            }
+            Command::Publish(notice) => self.publish(notice, moved),
+            // The driver is asked whether it rests after every event.
+            Command::Rest(_) => {}
+            Command::Stop(stopped) => {
+                tracing::info!(target: "StateMachine", conversation = %self.conversation, %stopped, "stopped");
+                self.stopped = Some(stopped);
+            }
+        }
+    }
+
+    fn publish(&mut self, notice: Notice, moved: &mut Vec<Arc<Entry>>) {
+        match &notice {
+            Notice::Entry(entry) => {
+                tracing::debug!(target: "History", conversation = %self.conversation, seq = %entry.seq, kind = entry.fact.kind(), "appended");
+                moved.push(Arc::clone(entry));
+            }
+            Notice::State { agent, from, to } => {
+                tracing::info!(target: "StateMachine", conversation = %self.conversation, %agent, "{from} -> {to}");
+            }
+            Notice::Stalled(why) => {
+                tracing::warn!(target: "History", conversation = %self.conversation, %why, "stalled");
+            }
+            Notice::Delta { .. } => {}
+        }
+        self.feed.tell(News::Notice(notice));
+    }
+
+    /// Sets the alarm for what is due next, by the clock as it is now.
+    fn rearm(&mut self) {
+        self.wake_at = self.due.map(|due| {
+            let ms = due.millis_since(self.world.clock.now()).min(CLOCK_MS);
+            // Never twice at once: a clock that stands still must not spin.
+            Instant::now() + Duration::from_millis(ms.max(20))
+        });
+    }
+}
+
+/// What a driver of a conversation begins with.
+async fn opening(world: &World, id: ConversationId) -> Result<Opening, OpenError> {
+    let setting = &world.setting;
+    let (store, counter) = (&*world.store, &*setting.counter);
+    let (_, history, widgets) = open_with_widgets(store, id, counter, &setting.widgets).await?;
+    let seqs: Vec<Seq> = Opening::needs(&history);
+    let records = world.store.records(id, &seqs).await?;
+    let mut entries = Vec::with_capacity(records.len());
+    for (record, seq) in records.iter().zip(seqs) {
+        entries.push(record.open().map_err(|source| OpenError::Unreadable { id, seq, source })?);
+    }
+    Ok(Opening { history, widgets, entries })
+}

@@ -1,0 +1,292 @@
+//! Conversations by id: create them, put things into their inbox, watch them, and have them
+//! driven in the background.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use threadline_core::drive::{Notice, Rest};
+use threadline_core::history::fact::{AgentJoined, InstructionSet};
+use threadline_core::history::{History, Proposal, Refused, Stamp};
+use threadline_core::id::{AgentId, ConversationId, Seq};
+use threadline_core::inbox::Item;
+use threadline_core::store::{Queued, StoreError};
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until};
+
+use crate::drive::{Drive, DriveError, Stepped};
+use crate::feed::{Feed, News, Watcher};
+use crate::world::World;
+
+/// How long to wait for a conversation that another process drives, before trying again.
+const HELD_MS: u64 = 250;
+
+/// Drives conversations. Copies share what they drive.
+#[derive(Clone)]
+pub struct Runtime(Arc<Shared>);
+
+struct Shared {
+    world: Arc<World>,
+    known: Mutex<BTreeMap<ConversationId, Arc<Known>>>,
+    tasks: Mutex<JoinSet<()>>,
+}
+
+/// What this process holds of a conversation that is driven or watched here.
+struct Known {
+    feed: Arc<Feed>,
+    poked: Arc<Notify>,
+    /// How often it was poked, and what became of it since.
+    state: watch::Sender<State>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct State {
+    /// How often something new came.
+    pokes: u64,
+    /// Whether a task drives it.
+    driven: bool,
+    /// Where it came to rest, and after how many pokes.
+    settled: Option<(u64, Settled)>,
+}
+
+/// Where a conversation came to rest.
+#[derive(Clone, Debug)]
+pub enum Settled {
+    /// Nothing can move before something new comes.
+    Resting(Rest),
+    /// It cannot be driven here.
+    Failed(Arc<DriveError>),
+}
+
+/// An agent of a new conversation.
+#[derive(Clone, Debug, Default)]
+pub struct NewAgent {
+    /// Its settings.
+    pub joined: AgentJoined,
+    /// Its instruction, if it has one.
+    pub instruction: Option<Arc<str>>,
+}
+
+/// Why a conversation could not be created.
+#[derive(Debug, thiserror::Error)]
+pub enum CreateError {
+    /// It breaks a rule.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// The store could not keep it.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Runtime {
+    /// A runtime over these parts.
+    pub fn new(world: World) -> Self {
+        let world = Arc::new(world);
+        Self(Arc::new(Shared {
+            world,
+            known: Mutex::new(BTreeMap::new()),
+            tasks: Mutex::new(JoinSet::new()),
+        }))
+    }
+
+    /// The parts it works with.
+    pub fn world(&self) -> &Arc<World> {
+        &self.0.world
+    }
+
+    /// Begins a conversation with these agents.
+    pub async fn create(&self, agents: &[NewAgent]) -> Result<ConversationId, CreateError> {
+        let world = self.world();
+        let (setting, at) = (&world.setting, world.clock.now());
+        let id = ConversationId::new(at, &*setting.ids);
+        let counter = &*setting.counter;
+        let mut facts = Vec::new();
+        for (number, agent) in (AgentId::FIRST.0..).zip(agents) {
+            let of = AgentId(number);
+            facts.push(Proposal::new(of, agent.joined.clone(), counter));
+            if let Some(text) = &agent.instruction {
+                let set = InstructionSet { text: Arc::clone(text) };
+                facts.push(Proposal::new(of, set, counter));
+            }
+        }
+        let stamp = Stamp { at, ids: &*setting.ids, counter };
+        let first = History::new().propose(facts, stamp)?;
+        world.store.create(id, None, &first.batch).await?;
+        Ok(id)
+    }
+
+    /// Puts an item into a conversation's inbox, where it is safe, and has it driven.
+    pub async fn submit(&self, id: ConversationId, item: &Item) -> Result<Queued, StoreError> {
+        let queued = self.world().store.enqueue(id, item).await?;
+        if queued.taken.is_none() {
+            self.start(id);
+        }
+        Ok(queued)
+    }
+
+    /// Has a conversation driven in the background until it rests.
+    pub fn start(&self, id: ConversationId) {
+        let known = self.known(id);
+        let mut drives = false;
+        known.state.send_modify(|state| {
+            state.pokes += 1;
+            drives = !std::mem::replace(&mut state.driven, true);
+        });
+        if !drives {
+            known.poked.notify_one();
+            return;
+        }
+        let runtime = self.clone();
+        let mut tasks = lock(&self.0.tasks);
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn(async move { runtime.background(id, known).await });
+    }
+
+    /// Waits until a conversation that was started here rests, or cannot be driven.
+    pub async fn settled(&self, id: ConversationId) -> Settled {
+        let known = self.known(id);
+        let mut state = known.state.subscribe();
+        loop {
+            {
+                let state = state.borrow_and_update();
+                if let Some((pokes, settled)) = &state.settled
+                    && *pokes >= state.pokes
+                {
+                    return settled.clone();
+                }
+                if !state.driven {
+                    return Settled::Resting(Rest::Idle);
+                }
+            }
+            if state.changed().await.is_err() {
+                return Settled::Resting(Rest::Idle);
+            }
+        }
+    }
+
+    /// Watches a conversation: what is stored after an entry, then what is new in this process.
+    pub fn watch(&self, id: ConversationId, after: Seq) -> Watcher {
+        self.known(id).feed.watch(Arc::clone(&self.world().store), id, after)
+    }
+
+    /// Opens a conversation to be driven by hand, step by step.
+    pub async fn drive(&self, id: ConversationId) -> Result<Drive, DriveError> {
+        let known = self.known(id);
+        let (feed, poked) = (Arc::clone(&known.feed), Arc::clone(&known.poked));
+        Drive::begin(Arc::clone(self.world()), id, feed, poked).await
+    }
+
+    /// Ends all driving. What is recorded is safe; what was under way goes on where it is driven
+    /// next.
+    pub async fn stop(&self) {
+        let mut tasks = std::mem::take(&mut *lock(&self.0.tasks));
+        tasks.shutdown().await;
+    }
+
+    fn known(&self, id: ConversationId) -> Arc<Known> {
+        let mut known = lock(&self.0.known);
+        let make = || {
+            let state = watch::Sender::new(State::default());
+            Arc::new(Known { feed: Arc::default(), poked: Arc::default(), state })
+        };
+        Arc::clone(known.entry(id).or_insert_with(make))
+    }
+
+    /// Drives a conversation until it rests and nobody needs it any more.
+    async fn background(self, id: ConversationId, known: Arc<Known>) {
+        let mut told = false;
+        loop {
+            let pokes = known.state.borrow().pokes;
+            let settled = match self.drive_until_rest(id, &known).await {
+                Ok(None) => continue,
+                Ok(Some(rest)) => Settled::Resting(rest),
+                Err(DriveError::Store(held @ StoreError::Held { .. })) => {
+                    // Someone else drives it: what waits is theirs, unless they die.
+                    if !std::mem::replace(&mut told, true) {
+                        known.feed.tell(News::Notice(Notice::Stalled(held.to_string().into())));
+                    }
+                    tokio::time::sleep(Duration::from_millis(HELD_MS)).await;
+                    continue;
+                }
+                Err(error) => Settled::Failed(Arc::new(error)),
+            };
+            let mut done = false;
+            known.state.send_modify(|state| {
+                state.settled = Some((pokes, settled));
+                done = state.pokes == pokes;
+                state.driven = !done;
+            });
+            if done {
+                break;
+            }
+        }
+        self.forget(id, &known);
+    }
+
+    /// Takes the lease, drives to rest, and keeps at hand for a while. None if something came
+    /// while the lease was given back.
+    async fn drive_until_rest(
+        &self,
+        id: ConversationId,
+        known: &Known,
+    ) -> Result<Option<Rest>, DriveError> {
+        let mut drive = self.drive(id).await?;
+        let linger = Duration::from_millis(self.world().pace.linger_ms);
+        loop {
+            let pokes = known.state.borrow().pokes;
+            let rest = match drive.step().await? {
+                Stepped::Moved(_) => continue,
+                Stepped::Blocked(rest) => rest,
+            };
+            let mut quiet = false;
+            known.state.send_modify(|state| {
+                quiet = state.pokes == pokes;
+                if quiet {
+                    state.settled = Some((pokes, Settled::Resting(rest)));
+                }
+            });
+            if !quiet {
+                drive.look();
+                continue;
+            }
+            if tokio::time::timeout(linger, drive.wait()).await.is_ok() {
+                continue;
+            }
+            let wakes_at = drive.wakes_at();
+            drive.release().await?;
+            return self.wait_without_lease(known, pokes, rest, wakes_at).await;
+        }
+    }
+
+    /// What waits for a time holds no lease until it has come.
+    async fn wait_without_lease(
+        &self,
+        known: &Known,
+        pokes: u64,
+        rest: Rest,
+        wakes_at: Option<Instant>,
+    ) -> Result<Option<Rest>, DriveError> {
+        let Some(wakes_at) = wakes_at else { return Ok(Some(rest)) };
+        let mut state = known.state.subscribe();
+        let poked = state.wait_for(|state| state.pokes != pokes);
+        tokio::select! {
+            _ = poked => Ok(None),
+            () = sleep_until(wakes_at) => Ok(None),
+        }
+    }
+
+    /// Holds nothing of a conversation that is neither driven nor watched.
+    fn forget(&self, id: ConversationId, known: &Known) {
+        let mut all = lock(&self.0.known);
+        let driven = known.state.borrow().driven;
+        if !driven && known.state.receiver_count() == 0 && !known.feed.is_watched() {
+            all.remove(&id);
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing in here panics half way, so that a poisoned lock still guards whole data.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

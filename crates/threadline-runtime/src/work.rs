@@ -1,0 +1,309 @@
+//! Work under way: commands as futures that end in events.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::future::{AbortHandle, Abortable, BoxFuture};
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use threadline_core::drive::{Event, Gather, Gathered, Past, Run, Setback, Ticket};
+use threadline_core::history::batch::Batch;
+use threadline_core::history::fact::Fact;
+use threadline_core::history::snapshot::Snapshot;
+use threadline_core::id::{AgentId, CallId, ConversationId, Seq};
+use threadline_core::inbox::{Item, ItemNumber};
+use threadline_core::provider::{Delta, DeltaStream, ProviderError, Request};
+use threadline_core::store::{Lease, OpenError, StoreError, past_with_widgets, window};
+use threadline_core::tool::{Cancel, Progress, ProgressReport, ToolContext};
+
+use crate::feed::{Feed, News};
+use crate::thread::StoredThread;
+use crate::toolbox::{keep_bytes, kept};
+use crate::world::World;
+
+/// How many items of an inbox are read at a time.
+const ITEMS: usize = 256;
+
+/// Something that was under way and is done.
+pub(crate) enum Done {
+    /// The driver is told.
+    Event(Box<Event>),
+    /// Nobody is told.
+    Quiet,
+    /// The inbox was read.
+    Inbox(Result<Vec<(ItemNumber, Item)>, StoreError>),
+    /// The lease was renewed, or could not be.
+    Renewed(Result<Lease, StoreError>),
+    /// A model's stream went on.
+    Streamed(Box<Streamed>),
+}
+
+/// A model's stream with what it gave.
+pub(crate) struct Streamed {
+    agent: AgentId,
+    ticket: Ticket,
+    item: Option<Result<Delta, ProviderError>>,
+    stream: DeltaStream,
+}
+
+/// All that is under way for one conversation. Dropping it ends all of it.
+pub(crate) struct Work {
+    world: Arc<World>,
+    conversation: ConversationId,
+    feed: Arc<Feed>,
+    futures: FuturesUnordered<BoxFuture<'static, Done>>,
+    /// Streams that wait until their invocation is on record.
+    held: BTreeMap<Ticket, (AgentId, DeltaStream)>,
+    /// How to end a stream.
+    streams: BTreeMap<Ticket, AbortHandle>,
+    /// How to stop a call.
+    calls: BTreeMap<CallId, Cancel>,
+}
+
+impl Work {
+    pub(crate) fn new(world: Arc<World>, conversation: ConversationId, feed: Arc<Feed>) -> Self {
+        Self {
+            world,
+            conversation,
+            feed,
+            futures: FuturesUnordered::new(),
+            held: BTreeMap::new(),
+            streams: BTreeMap::new(),
+            calls: BTreeMap::new(),
+        }
+    }
+
+    fn push(&self, future: impl Future<Output = Done> + Send + 'static) {
+        self.futures.push(Box::pin(future));
+    }
+
+    /// What is done next; waits for it. None if nothing is under way.
+    pub(crate) async fn next(&mut self) -> Option<Done> {
+        self.futures.next().await
+    }
+
+    pub(crate) fn append(&self, lease: &Lease, batch: Arc<Batch>) {
+        let (world, lease) = (Arc::clone(&self.world), lease.clone());
+        self.push(async move {
+            let event = match world.store.append(&lease, &batch).await {
+                Ok(()) => Event::Appended,
+                Err(error) => Event::NotAppended(error.into()),
+            };
+            Done::Event(Box::new(event))
+        });
+    }
+
+    pub(crate) fn keep_snapshot(&self, snapshot: Box<Snapshot>, for_good: bool) {
+        let (world, id) = (Arc::clone(&self.world), self.conversation);
+        self.push(async move {
+            if let Err(error) = world.store.keep_snapshot(id, &snapshot, for_good).await {
+                tracing::debug!(target: "History", %error, "a snapshot was not kept");
+            }
+            Done::Quiet
+        });
+    }
+
+    pub(crate) fn read_inbox(&self, after: ItemNumber) {
+        let (world, id) = (Arc::clone(&self.world), self.conversation);
+        self.push(async move { Done::Inbox(world.store.waiting(id, after, ITEMS).await) });
+    }
+
+    pub(crate) fn renew(&self, lease: &Lease) {
+        let (world, lease) = (Arc::clone(&self.world), lease.clone());
+        self.push(
+            async move { Done::Renewed(world.store.renew(&lease, world.pace.lease_ms).await) },
+        );
+    }
+
+    pub(crate) fn sleep(&self, ms: u64, event: Event) {
+        self.push(async move {
+            tokio::time::sleep(Duration::from_millis(ms)).await;
+            Done::Event(Box::new(event))
+        });
+    }
+
+    pub(crate) fn gather(&self, agent: AgentId, ticket: Ticket, gather: Box<Gather>) {
+        let (world, id) = (Arc::clone(&self.world), self.conversation);
+        self.push(async move {
+            let event = match gathered(&world, id, agent, &gather).await {
+                Ok(gathered) => Event::Gathered { agent, ticket, gathered },
+                Err(error) => Event::NotGathered { agent, ticket, setback: error.into() },
+            };
+            Done::Event(Box::new(event))
+        });
+    }
+
+    pub(crate) fn fetch_past(&self, item: ItemNumber, to: Seq) {
+        let (world, id) = (Arc::clone(&self.world), self.conversation);
+        self.push(async move {
+            let setting = &world.setting;
+            let (counter, widgets) = (&*setting.counter, &setting.widgets);
+            let past = past_with_widgets(&*world.store, id, to, counter, widgets).await;
+            let past = past.map_err(Setback::from).map(|(history, aftermath, widgets)| {
+                Box::new(Past { history, aftermath, widgets })
+            });
+            Done::Event(Box::new(Event::Past { item, past }))
+        });
+    }
+
+    /// Asks a model. Its stream is held once its request is prepared.
+    pub(crate) fn invoke(&mut self, agent: AgentId, ticket: Ticket, request: Request) {
+        tracing::debug!(
+            target: "Provider",
+            conversation = %self.conversation,
+            %agent,
+            model = %request.target.name,
+            parts = request.context.parts.len(),
+            tokens = request.context.tokens(),
+            "asking"
+        );
+        let stream = self.world.provider.invoke(request);
+        self.pump(agent, ticket, stream);
+    }
+
+    pub(crate) fn proceed(&mut self, ticket: Ticket) {
+        if let Some((agent, stream)) = self.held.remove(&ticket) {
+            self.pump(agent, ticket, stream);
+        }
+    }
+
+    pub(crate) fn abandon(&mut self, ticket: Ticket) {
+        self.held.remove(&ticket);
+        if let Some(abort) = self.streams.remove(&ticket) {
+            abort.abort();
+        }
+    }
+
+    /// Takes the next delta from a stream.
+    fn pump(&mut self, agent: AgentId, ticket: Ticket, stream: DeltaStream) {
+        let (abort, registration) = AbortHandle::new_pair();
+        self.streams.insert(ticket, abort);
+        let next = Abortable::new(stream.into_future(), registration);
+        self.push(async move {
+            match next.await {
+                Ok((item, stream)) => {
+                    Done::Streamed(Box::new(Streamed { agent, ticket, item, stream }))
+                }
+                Err(_) => Done::Quiet,
+            }
+        });
+    }
+
+    /// A stream went on: what the driver is told, while it goes further.
+    pub(crate) fn streamed(&mut self, streamed: Streamed) -> Event {
+        let Streamed { agent, ticket, item, stream } = streamed;
+        self.streams.remove(&ticket);
+        match item {
+            Some(Ok(delta)) => {
+                match &delta {
+                    Delta::Prepared(_) => {
+                        self.held.insert(ticket, (agent, stream));
+                    }
+                    Delta::Finished { .. } => {}
+                    _ => self.pump(agent, ticket, stream),
+                }
+                Event::Delta { agent, ticket, delta }
+            }
+            Some(Err(error)) => {
+                tracing::info!(target: "Provider", conversation = %self.conversation, %error, "failed");
+                Event::Broke { agent, ticket, error: Some(error) }
+            }
+            None => Event::Broke { agent, ticket, error: None },
+        }
+    }
+
+    pub(crate) fn run(&mut self, run: Run) {
+        let (cancel, context) = self.context(&run);
+        self.calls.insert(run.call, cancel);
+        let world = Arc::clone(&self.world);
+        tracing::debug!(target: "Tools", conversation = %self.conversation, call = %run.call, tool = %run.tool.name, "runs");
+        self.push(async move {
+            let (began, stop) = (Instant::now(), Duration::from_millis(world.pace.stop_ms));
+            let outcome = world.toolbox.run(&run, context, stop).await;
+            let outcome = kept(&*world.store, &run, outcome, began).await;
+            tracing::debug!(target: "Tools", call = %run.call, ms = outcome.elapsed_ms, "has its outcome");
+            Done::Event(Box::new(Event::Ran { call: run.call, outcome }))
+        });
+    }
+
+    pub(crate) fn reconcile(&mut self, run: Run) {
+        let (_, context) = self.context(&run);
+        let world = Arc::clone(&self.world);
+        self.push(async move {
+            let began = Instant::now();
+            let outcome = match world.toolbox.reconcile(&run, context).await {
+                Some(outcome) => Some(kept(&*world.store, &run, outcome, began).await),
+                None => None,
+            };
+            Done::Event(Box::new(Event::Reconciled { call: run.call, outcome }))
+        });
+    }
+
+    fn context(&self, run: &Run) -> (Cancel, ToolContext) {
+        let cancel = Cancel::new();
+        let thread = StoredThread {
+            store: Arc::clone(&self.world.store),
+            conversation: self.conversation,
+            agent: run.agent,
+            until: run.call.output,
+        };
+        let context = ToolContext {
+            conversation: self.conversation,
+            agent: run.agent,
+            call: run.call,
+            attempt: run.attempt,
+            effect_key: Arc::clone(&run.effect_key),
+            at: run.at,
+            thread: Arc::new(thread),
+            cancel: cancel.clone(),
+            progress: Arc::new(Reports { call: run.call, feed: Arc::clone(&self.feed) }),
+        };
+        (cancel, context)
+    }
+
+    pub(crate) fn stop_call(&self, call: CallId) {
+        if let Some(cancel) = self.calls.get(&call) {
+            cancel.cancel();
+        }
+    }
+
+    /// Forgets a call that has its outcome.
+    pub(crate) fn call_is_over(&mut self, call: CallId) {
+        self.calls.remove(&call);
+    }
+}
+
+async fn gathered(
+    world: &World,
+    id: ConversationId,
+    agent: AgentId,
+    gather: &Gather,
+) -> Result<Gathered, OpenError> {
+    if let Some((_, bytes)) = &gather.catalogue {
+        keep_bytes(&*world.store, bytes).await?;
+    }
+    let window = window(&*world.store, id, &gather.history, agent, gather.tokens).await?;
+    let mut instruction = None;
+    if let Some(seq) = gather.instruction {
+        let records = world.store.records(id, &[seq]).await?;
+        let unreadable = |source| OpenError::Unreadable { id, seq, source };
+        for record in &records {
+            if let Fact::InstructionSet(set) = record.open().map_err(unreadable)?.fact {
+                instruction = Some((seq, set.text));
+            }
+        }
+    }
+    Ok(Gathered { instruction, window })
+}
+
+/// Where a call tells how far it is.
+struct Reports {
+    call: CallId,
+    feed: Arc<Feed>,
+}
+
+impl Progress for Reports {
+    fn report(&self, report: ProgressReport) {
+        self.feed.tell(News::Progress { call: self.call, report });
+    }
+}

@@ -1,0 +1,123 @@
+//! What providers do wrong: each failure is on record, is tried again where that may help, and
+//! ends the turn in words where it does not.
+
+use insta::assert_snapshot;
+use threadline_core::history::fact::{Fact, FailureKind};
+
+use crate::house::{House, house};
+
+async fn failures(house: &House) -> Vec<(FailureKind, bool)> {
+    let facts = house.entries().await.into_iter().map(|entry| entry.fact);
+    let failed = facts.filter_map(|fact| match fact {
+        Fact::InvocationFailed(failed) => Some((failed.kind, failed.retry)),
+        _ => None,
+    });
+    failed.collect()
+}
+
+async fn last_line(house: &House) -> String {
+    house.story().await.lines().last().unwrap_or_default().to_owned()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_may_pass_is_asked_again() {
+    for (fault, kind) in [
+        ("fail busy", FailureKind::Busy),
+        ("fail busy after 2000 slow down", FailureKind::Busy),
+        ("fail unreachable", FailureKind::Unreachable),
+        ("fail protocol", FailureKind::Protocol),
+        ("say half\n ends", FailureKind::Protocol),
+        ("garbage", FailureKind::Protocol),
+        ("huge 10000000", FailureKind::Protocol),
+    ] {
+        let house = house(&format!("turn\n {fault}\nagain\n {fault}\nagain\n say At last.")).await;
+        house.say("k1", "hi").await;
+        assert_eq!(failures(&house).await, [(kind, true), (kind, true)], "{fault}");
+        assert_eq!(last_line(&house).await, "assistant: At last.", "{fault}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_five_attempts_the_turn_ends() {
+    let house = house("turn\n fail busy\nturn else\n say Back again.").await;
+    house.say("k1", "hi").await;
+    assert_eq!(failures(&house).await.len(), 5);
+    assert_snapshot!(last_line(&house).await, @"assistant ends failed: scripted: as the script has it (asked 5 times)");
+    house.say("k2", "still there?").await;
+    assert_eq!(last_line(&house).await, "assistant: Back again.");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_will_not_pass_ends_the_turn_at_once() {
+    let mut lines = String::new();
+    for kind in ["context_too_long", "unauthorised", "quota_spent", "refused"] {
+        let house = house(&format!("turn\n fail {kind} no, {kind}")).await;
+        house.say("k1", "hi").await;
+        assert_eq!(failures(&house).await.len(), 1, "{kind}");
+        lines += &(last_line(&house).await + "\n");
+    }
+    assert_snapshot!(lines, @"
+    assistant ends does_not_fit: scripted: no, context_too_long
+    assistant ends failed: scripted: no, unauthorised
+    assistant ends failed: scripted: no, quota_spent
+    assistant ends failed: scripted: no, refused
+    ");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_paused_model_is_asked_again_up_to_five_times() {
+    let house = house("turn\n say a\n stop paused\nthen\n say b").await;
+    house.say("k1", "hi").await;
+    assert_eq!(last_line(&house).await, "assistant: b");
+    let house = crate::house::house("turn\n say a\n stop paused\nthen\n say a\n stop paused\nthen\n say a\n stop paused\nthen\n say a\n stop paused\nthen\n say a\n stop paused\nthen\n say a\n stop paused\nthen\n say Never.").await;
+    house.say("k1", "hi").await;
+    assert_snapshot!(last_line(&house).await, @"assistant ends failed: the model asked 6 times in a row to go on");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_empty_answer_to_results_is_asked_for_once_more() {
+    let house =
+        house("turn\n call read {}\nthen\n stop done\nthen\n stop done\nthen\n say Never.").await;
+    house.say("k1", "hi").await;
+    assert_snapshot!(house.story().await, @r#"
+    user {"client_key":"k1"}: hi
+    assistant asks scripted/scripted
+    assistant: → read {}
+    read c5.0 starts read
+    read c5.0 ok: done
+    assistant results
+    assistant asks scripted/scripted
+    assistant:
+    assistant asks scripted/scripted
+    assistant:
+    "#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn duplicate_ids_and_a_cut_answer_do_no_harm() {
+    let house = house(
+        "turn\n call read#1 {}\n call read#1 {}\nthen\n say cut\n stop length\nturn\n stop refusal\nturn\n stop blocked",
+    )
+    .await;
+    house.say("k1", "one").await;
+    house.say("k2", "two").await;
+    house.say("k3", "three").await;
+    assert_snapshot!(house.story().await, @r#"
+    user {"client_key":"k1"}: one
+    assistant asks scripted/scripted
+    assistant: → read#1 {} | read#1 {}
+    read c5.0 starts read
+    read c5.1 starts read
+    read c5.0 ok: done
+    read c5.1 ok: done
+    assistant results
+    assistant asks scripted/scripted
+    assistant (length): cut
+    user {"client_key":"k2"}: two
+    assistant asks scripted/scripted
+    assistant (refusal):
+    user {"client_key":"k3"}: three
+    assistant asks scripted/scripted
+    assistant (blocked):
+    "#);
+}

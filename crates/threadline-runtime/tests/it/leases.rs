@@ -1,0 +1,99 @@
+//! Two drivers, one conversation; crashes; clocks.
+
+use std::sync::Arc;
+
+use threadline_core::drive::{Limits, Stopped};
+use threadline_core::history::fact::{Fact, Input, Status};
+use threadline_core::inbox::Body;
+use threadline_core::store::{Storage, StoreError};
+use threadline_runtime::{DriveError, Stepped};
+
+use crate::house::{house, runtime};
+
+const SCRIPT: &str = r#"
+    turn
+      call pay {"do":"slow"}
+      call write {"do":"slow"}
+    then
+      say Done.
+"#;
+
+#[tokio::test]
+async fn the_second_driver_is_refused_until_the_first_is_done() {
+    let house = house(SCRIPT).await;
+    let first = house.runtime.drive(house.id).await.unwrap();
+    let store: Arc<dyn Storage> = Arc::new(house.memory.another_owner("the second".to_owned()));
+    let second = runtime(SCRIPT, &store, &house.clock, &house.effects, Limits::default());
+    match second.drive(house.id).await {
+        Err(DriveError::Store(StoreError::Held { by, .. })) => assert_eq!(by.owner, "the first"),
+        Err(error) => panic!("{error}"),
+        Ok(_) => panic!("two drivers"),
+    }
+    first.release().await.unwrap();
+    second.drive(house.id).await.unwrap();
+}
+
+#[tokio::test]
+async fn after_a_takeover_the_first_cannot_append_and_nothing_runs_twice() {
+    let house = house(SCRIPT).await;
+    house
+        .store
+        .enqueue(
+            house.id,
+            &crate::house::item(
+                "k1",
+                threadline_core::inbox::Mode::Queue,
+                Body::Input(Input::from_person("go")),
+            ),
+        )
+        .await
+        .unwrap();
+    let mut first = house.runtime.drive(house.id).await.unwrap();
+    // Until both calls are started, and not longer.
+    loop {
+        let Stepped::Moved(entries) = first.step().await.unwrap() else { panic!("blocked") };
+        if entries.iter().any(|entry| matches!(entry.fact, Fact::ToolStarted(_))) {
+            break;
+        }
+    }
+    // The first sleeps for longer than its lease, and another goes on.
+    house.clock.advance_ms(60_000);
+    let store: Arc<dyn Storage> = Arc::new(house.memory.another_owner("the second".to_owned()));
+    let second = runtime(SCRIPT, &store, &house.clock, &house.effects, Limits::default());
+    let mut drive = second.drive(house.id).await.unwrap();
+    drive.run().await.unwrap();
+    // What the first still has to say does not count.
+    let stopped = loop {
+        match first.step().await {
+            Ok(Stepped::Moved(_)) => {}
+            Ok(Stepped::Blocked(rest)) => panic!("{rest:?}"),
+            Err(DriveError::Stopped(stopped)) => break stopped,
+            Err(error) => panic!("{error}"),
+        }
+    };
+    assert_eq!(stopped, Stopped::LeaseLost);
+    let entries = house.entries().await;
+    let statuses: Vec<_> = entries
+        .iter()
+        .filter_map(|entry| match &entry.fact {
+            Fact::ToolFinished(finished) => Some((&*finished.name, finished.status)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(statuses, [("pay", Status::Unknown), ("write", Status::Success)]);
+    let done = house.done();
+    assert!(done.contains(&("c5.0".to_owned(), 1)), "{done:?}");
+    assert!(house.story().await.ends_with("assistant: Done."));
+}
+
+#[tokio::test]
+async fn a_clock_that_goes_back_an_hour_hurts_nobody() {
+    let house = house("turn else\n say Hello.").await;
+    house.say("k1", "one").await;
+    let now = threadline_core::clock::Clock::now(&*house.clock);
+    let earlier = threadline_core::clock::Timestamp::from_micros(now.micros() - 3_600_000_000);
+    house.clock.set(earlier);
+    house.say("k2", "two").await;
+    assert!(house.story().await.ends_with("assistant: Hello."));
+    assert_eq!(house.entries().await.len(), 8);
+}

@@ -1,0 +1,9 @@
+//! Tests of the runtime: scripted models, real stores, real tools.
+
+mod faults;
+mod feed;
+mod house;
+mod leases;
+mod stops;
+mod tools;
+mod turns;

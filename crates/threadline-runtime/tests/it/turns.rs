@@ -1,0 +1,79 @@
+//! Turns that go as they should.
+
+use insta::assert_snapshot;
+use threadline_core::drive::Rest;
+
+use crate::house::house;
+
+#[tokio::test]
+async fn an_input_is_answered() {
+    let house = house("turn\n say Hello, {input}.").await;
+    assert_eq!(house.say("k1", "you").await, Rest::Idle);
+    assert_snapshot!(house.story().await, @r#"
+    user {"client_key":"k1"}: you
+    assistant asks scripted/scripted
+    assistant: Hello, you.
+    "#);
+}
+
+#[tokio::test]
+async fn calls_run_side_by_side_and_are_sealed_in_their_order() {
+    let house = house(
+        r#"
+        turn
+          call read {"do":"slow"}
+          call calculator {"expression":"2 + 3"}
+        then
+          say {results}
+        "#,
+    )
+    .await;
+    house.say("k1", "go").await;
+    assert_snapshot!(house.story().await, @r#"
+    user {"client_key":"k1"}: go
+    assistant asks scripted/scripted
+    assistant: → read {"do":"slow"} | calculator {"expression":"2 + 3"}
+    read c5.0 starts read
+    calculator c5.1 starts read
+    calculator c5.1 ok: 2 + 3 = 5
+    read c5.0 ok: done
+    assistant results
+    assistant asks scripted/scripted
+    assistant: done
+        2 + 3 = 5
+    "#);
+}
+
+#[tokio::test]
+async fn a_widget_changes_in_the_batch_of_its_result() {
+    let house = house(
+        r#"
+        turn
+          call notebook_append {"text":"milk"}
+          call notebook_append {"text":"bread"}
+        then
+          say {screen}
+        "#,
+    )
+    .await;
+    house.say("k1", "shopping").await;
+    assert_snapshot!(house.story().await, @r#"
+    user {"client_key":"k1"}: shopping
+    assistant asks scripted/scripted
+    assistant: → notebook_append {"text":"milk"} | notebook_append {"text":"bread"}
+    assistant changes notebook c5.0: {"append":"milk"}
+    notebook_append c5.0 ok {"result":[{"gist":{"own":"noted: milk"},"recent":{"own":"at line 1:\n+ milk"},"text":"added 1 line; the notebook has 1 line, 4 of 32768 bytes\nat line 1:\n+ milk"}]}
+    assistant changes notebook c5.1: {"append":"\nbread"}
+    notebook_append c5.1 ok {"result":[{"gist":{"own":"noted: bread"},"recent":{"own":"at line 2:\n+ bread"},"text":"added 1 line; the notebook has 2 lines, 10 of 32768 bytes\nat line 2:\n+ bread"}]}
+    assistant results
+    assistant asks scripted/scripted
+    assistant: # [Live Screen]
+
+        ## Notebook
+
+        ```
+        milk
+        bread
+        ```
+    "#);
+}

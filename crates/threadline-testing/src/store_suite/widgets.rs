@@ -1,0 +1,202 @@
+//! Opening with widgets: their states are what the changes on the path make of them, whichever
+//! snapshots there are.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use threadline_core::history::batch::Batch;
+use threadline_core::history::entry::Entry;
+use threadline_core::history::fact::{Fact, WidgetChanged};
+use threadline_core::history::path::Path;
+use threadline_core::history::snapshot::Snapshot;
+use threadline_core::history::{History, Stamp};
+use threadline_core::id::{AgentId, ConversationId, Seq};
+use threadline_core::store::{self, OpenError, Storage};
+use threadline_core::tokens::Estimator;
+use threadline_core::widget::{Registry, Scope, Widget, Widgets};
+
+use super::facts::{ADA, Words, answered, said};
+use super::story::{LONG_MS, Story};
+use super::{Case, World};
+use crate::generator::{GeneratorOptions, generate};
+use crate::ids::Choices;
+use crate::scribe::{Scribe, UNSPEAKABLE};
+
+cases![
+    states_are_those_of_the_path_by_any_route,
+    a_snapshot_with_states_is_enough,
+    a_widget_that_was_registered_later_has_its_state,
+    a_change_that_its_widget_does_not_take_is_named,
+];
+
+/// How many entries a told history has.
+const ENTRIES: u64 = 260;
+
+fn scribes(names: &[(&str, Scope)]) -> Arc<Registry> {
+    let scribe =
+        |(name, scope): &(&str, Scope)| -> Box<dyn Widget> { Box::new(Scribe::new(name, *scope)) };
+    Arc::new(Registry::new(names.iter().map(scribe).collect()).unwrap())
+}
+
+/// A generated history, told to a store, and known without it.
+struct Told {
+    store: Arc<dyn Storage>,
+    id: ConversationId,
+    entries: Vec<Entry>,
+    rewinds: Vec<(Seq, Seq)>,
+}
+
+impl Told {
+    async fn new(world: &World, seed: u64) -> Self {
+        let options = GeneratorOptions { rewinds_percent: 30, ..GeneratorOptions::mixed(seed, 2) };
+        let batches = generate(options, ENTRIES).unwrap();
+        let (store, id) = (world.open().await, world.id());
+        let (first, rest) = batches.split_first().unwrap();
+        store.create(id, None, first).await.unwrap();
+        let lease = store.acquire(id, LONG_MS).await.unwrap();
+        for batch in rest {
+            store.append(&lease, batch).await.unwrap();
+        }
+        store.release(&lease).await.unwrap();
+        let placed = |batch: &Batch| batch.entries.iter().map(|p| p.entry.clone()).collect();
+        let entries: Vec<Entry> = batches.iter().flat_map::<Vec<Entry>, _>(placed).collect();
+        let rewound = |entry: &Entry| match &entry.fact {
+            Fact::Rewound(rewound) => Some((entry.seq, rewound.to)),
+            _ => None,
+        };
+        let rewinds = entries.iter().filter_map(rewound).collect();
+        Self { store, id, entries, rewinds }
+    }
+
+    /// The states at an entry, made from the changes on the path.
+    fn states(&self, at: Seq, registry: &Arc<Registry>) -> BTreeMap<String, Vec<u8>> {
+        let rewinds: Vec<(Seq, Seq)> =
+            self.rewinds.iter().copied().filter(|(stands, _)| *stands <= at).collect();
+        let path = Path::new(at, &rewinds);
+        let mut widgets = Widgets::new(Arc::clone(registry));
+        for entry in self.entries.iter().filter(|entry| path.contains(entry.seq)) {
+            widgets.apply(entry).unwrap();
+        }
+        widgets.encode()
+    }
+
+    async fn open(&self, at: Seq, registry: &Arc<Registry>) -> (History, Widgets) {
+        let opened =
+            store::history_with_widgets_at(&*self.store, self.id, at, &Estimator, registry);
+        opened.await.unwrap()
+    }
+
+    /// Keeps a snapshot at an entry, with these states.
+    async fn keep(&self, at: Seq, widgets: BTreeMap<String, Vec<u8>>, for_good: bool) {
+        let (history, _) = self.open(at, &Arc::default()).await;
+        let snapshot = Snapshot { widgets, ..history.to_snapshot() };
+        self.store.keep_snapshot(self.id, &snapshot, for_good).await.unwrap();
+    }
+}
+
+async fn states_are_those_of_the_path_by_any_route(world: &World) {
+    let mut changed = 0;
+    for (seed, scope) in [(1, Scope::Agent), (2, Scope::Conversation), (3, Scope::Agent)] {
+        let told = Told::new(world, seed).await;
+        let registry = scribes(&[("notebook", scope), ("other", Scope::Agent)]);
+        let mut choices = Choices::new(seed);
+        for round in 0..12 {
+            for _ in 0..6 {
+                let at = Seq(choices.below(ENTRIES + 1));
+                let (_, widgets) = told.open(at, &registry).await;
+                assert_eq!(widgets.encode(), told.states(at, &registry), "at {at}, seed {seed}");
+                changed += widgets.encode().len();
+            }
+            let at = Seq(1 + choices.below(ENTRIES));
+            let mut states = told.states(at, &registry);
+            match choices.below(5) {
+                0 => states.clear(),
+                1 => {
+                    states.pop_first();
+                }
+                2 => {
+                    if let Some(mut state) = states.first_entry() {
+                        state.get_mut().truncate(3);
+                    }
+                }
+                _ => {}
+            }
+            told.keep(at, states, round % 3 > 0).await;
+        }
+        fork(world, &told, &registry, Seq(ENTRIES / 2)).await;
+    }
+    assert!(changed > 40, "{changed}: hardly a widget had changed");
+}
+
+/// A fork has the states of where it branched off.
+async fn fork(world: &World, told: &Told, registry: &Arc<Registry>, at: Seq) {
+    let expected = told.states(at, registry);
+    let past = store::past_with_widgets(&*told.store, told.id, at, &Estimator, registry).await;
+    let (history, aftermath, widgets) = past.unwrap();
+    assert_eq!(widgets.encode(), expected);
+    let stamp = Stamp { counter: &Estimator, ..world.stamp() };
+    let first = history.propose_fork(told.id, &aftermath, stamp).unwrap();
+    let id = world.id();
+    told.store.create(id, Some((told.id, at)), &first.batch).await.unwrap();
+    let opened = store::open_with_widgets(&*told.store, id, &Estimator, registry).await.unwrap();
+    assert_eq!(opened.2.encode(), expected);
+    assert_eq!(opened.1, first.history);
+}
+
+async fn a_snapshot_with_states_is_enough(world: &World) {
+    let told = Told::new(world, 4).await;
+    let registry = scribes(&[("notebook", Scope::Conversation)]);
+    // If the changes were read again, they would not make this state of it.
+    let states = BTreeMap::from([("0/notebook".to_owned(), b"\x01\0\0\0kept".to_vec())]);
+    told.keep(Seq(ENTRIES), states.clone(), false).await;
+    let (_, widgets) = told.open(Seq(ENTRIES), &registry).await;
+    assert_eq!(widgets.encode(), states);
+}
+
+async fn a_widget_that_was_registered_later_has_its_state(world: &World) {
+    let mut story = Story::begin(world, &world.open().await).await;
+    for (n, widget) in ["old", "new", "old", "new"].into_iter().enumerate() {
+        let change = format!("change {n}").into();
+        let changed = WidgetChanged { widget: widget.into(), change, call: None };
+        story.append([(ADA, changed.into())]).await;
+        story.append([said(ADA, "go on"), answered(ADA, "yes")]).await;
+        let (history, widgets) = open(&story, &scribes(&[("old", Scope::Agent)])).await.unwrap();
+        let snapshot = Snapshot { widgets: widgets.encode(), ..history.to_snapshot() };
+        story.store.keep_snapshot(story.id, &snapshot, true).await.unwrap();
+    }
+    let both = scribes(&[("old", Scope::Agent), ("new", Scope::Conversation)]);
+    let (_, widgets) = open(&story, &both).await.unwrap();
+    let states = widgets.encode();
+    assert_eq!(states.keys().collect::<Vec<_>>(), ["0/new", "1/old"]);
+    for state in states.values() {
+        assert_eq!(state.split(|byte| *byte == b'\n').count(), 2);
+    }
+}
+
+async fn a_change_that_its_widget_does_not_take_is_named(world: &World) {
+    let mut story = Story::begin(world, &world.open().await).await;
+    let (widget, change) = ("notebook".into(), UNSPEAKABLE.into());
+    let changed = WidgetChanged { widget, change, call: None };
+    let seq = story.append([(AgentId::CONVERSATION, changed.into())]).await;
+    story.turn("and", "so on").await;
+    let notebook = scribes(&[("notebook", Scope::Conversation)]);
+    for kept in [false, true] {
+        if kept {
+            let snapshot = story.history.to_snapshot();
+            story.store.keep_snapshot(story.id, &snapshot, false).await.unwrap();
+        }
+        let refused = open(&story, &notebook).await.unwrap_err();
+        let named = matches!(&refused, OpenError::Widget { seq: at, source, .. }
+            if *at == seq && &*source.widget == "notebook");
+        assert!(named, "{refused}");
+    }
+    assert!(open(&story, &Arc::default()).await.is_ok(), "who does not know it passes it over");
+}
+
+async fn open(
+    story: &Story<'_>,
+    registry: &Arc<Registry>,
+) -> Result<(History, Widgets), OpenError> {
+    let opened = store::open_with_widgets(&*story.store, story.id, &Words, registry).await;
+    opened.map(|(_, history, widgets)| (history, widgets))
+}
