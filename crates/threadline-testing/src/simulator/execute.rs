@@ -188,7 +188,7 @@ impl World {
             let setback = Setback::Later("it could not be read".to_owned());
             Event::NotGathered { agent, ticket, setback }
         } else {
-            Event::Gathered { agent, ticket, gathered: self.store.gather(gather) }
+            Event::Gathered { agent, ticket, gathered: self.store.gather(agent, gather) }
         };
         let ms = self.latency();
         self.send(worker, ms, To::Event(event));

@@ -345,13 +345,13 @@ impl Store {
     }
 
     /// What a context is made of.
-    pub(super) fn gather(&self, gather: &Gather) -> Gathered {
+    pub(super) fn gather(&self, agent: AgentId, gather: &Gather) -> Gathered {
         let instruction = gather.instruction.and_then(|seq| match &self.at(seq)?.entry.fact {
             Fact::InstructionSet(set) => Some((seq, Arc::clone(&set.text))),
             _ => None,
         });
         let mut window = Vec::new();
-        let mut next = gather.row;
+        let mut next = gather.history.agent(agent).and_then(|agent| agent.row);
         let mut tokens = 0_u64;
         while let Some(stored) = next.and_then(|seq| self.at(seq)) {
             let Some(row) = &stored.row else { break };

@@ -57,7 +57,7 @@ pub(super) enum To {
     /// Commands that it was about to execute when it stood still.
     Commands(VecDeque<Command>),
     /// Read what a context is made of.
-    Gather { agent: AgentId, ticket: Ticket, gather: Gather },
+    Gather { agent: AgentId, ticket: Ticket, gather: Box<Gather> },
     /// Read where a rewind leads.
     Past { item: ItemNumber, to: Seq },
     /// The next step of a stream.
