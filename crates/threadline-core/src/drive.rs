@@ -55,6 +55,8 @@ pub struct Driver {
     texts: BTreeMap<CallId, CallText>,
     /// What waits, as far as it is known here.
     inbox: BTreeMap<ItemNumber, Item>,
+    /// What was taken here: a list that was read before that still has it.
+    taken: BTreeSet<ItemNumber>,
     /// The append under way.
     appending: Option<Appending>,
     /// What has happened and waits to be recorded.
@@ -113,6 +115,7 @@ impl Driver {
             widgets: opening.widgets,
             texts: BTreeMap::new(),
             inbox: BTreeMap::new(),
+            taken: BTreeSet::new(),
             appending: None,
             landed: VecDeque::new(),
             asking: BTreeMap::new(),
@@ -167,7 +170,10 @@ impl Driver {
     fn take_in(&mut self, event: Event, at: Timestamp, out: &mut Vec<Command>) {
         match event {
             Event::Begin | Event::Due => {}
-            Event::Arrived(items) => self.inbox.extend(items),
+            Event::Arrived(items) => {
+                let new = items.into_iter().filter(|(number, _)| !self.taken.contains(number));
+                self.inbox.extend(new);
+            }
             Event::Appended => self.appended(out),
             Event::NotAppended(setback) => self.not_appended(setback, out),
             Event::Gathered { agent, ticket, gathered } => {

@@ -53,6 +53,7 @@ impl Driver {
         self.widgets = widgets;
         for taken in &batch.taken {
             self.inbox.remove(&taken.item);
+            self.taken.insert(taken.item);
         }
         if batch.entries.iter().any(|placed| matches!(placed.entry.fact, Fact::Rewound(_))) {
             // What was open is settled in the same batch.

@@ -231,6 +231,10 @@ impl Driver {
             let before = sheet.placed();
             self.place_landed(&mut sheet, out);
             self.place_items(&mut sheet, out);
+            if self.rewinding.is_some() {
+                // Nothing is placed yet, and nothing may be before the rewind is.
+                return;
+            }
             self.place_cancels(&mut sheet);
             self.place_due(&mut sheet);
             let agents: Vec<AgentId> =

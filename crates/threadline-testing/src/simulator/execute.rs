@@ -275,12 +275,16 @@ impl World {
         let Handling::Run(rules) = run.tool.handling else {
             return self.fail("I-9", format!("{} is not to be run", run.tool.name));
         };
-        if to.calls.values().any(|going| going.alone)
-            || (!rules.side_by_side && !to.calls.is_empty())
-        {
+        // Calls of an earlier output were given up, though they may not know it.
+        let beside = to.calls.iter().filter(|(call, _)| call.output == run.call.output);
+        let beside: Vec<bool> = beside.map(|(_, going)| going.alone).collect();
+        if beside.contains(&true) || (!rules.side_by_side && !beside.is_empty()) {
             return self.fail("side by side", format!("{} does not run alone", run.call));
         }
-        if !to.calls.is_empty() {
+        if beside.len() >= self.swarm.limits.side_by_side {
+            return self.fail("side by side", format!("{} runs beside too many", run.call));
+        }
+        if !beside.is_empty() {
             self.hit(Mark::SideBySide);
         }
         self.check_run(run, rules.effect);
