@@ -11,12 +11,12 @@ use threadline_core::history::path::Path;
 use threadline_core::history::snapshot::Snapshot;
 use threadline_core::history::{History, Stamp};
 use threadline_core::id::{AgentId, ConversationId, Seq};
-use threadline_core::store::{self, OpenError, Storage};
+use threadline_core::store::{self, OpenError, Origin, Storage};
 use threadline_core::tokens::Estimator;
 use threadline_core::widget::{Registry, Scope, Widget, Widgets};
 
 use super::facts::{ADA, Words, answered, said};
-use super::story::{LONG_MS, Story};
+use super::story::Story;
 use super::{Case, World};
 use crate::generator::{Generator, GeneratorOptions};
 use crate::ids::Choices;
@@ -55,13 +55,12 @@ impl Told {
             batches.push(generator.next_batch().unwrap().batch);
         }
         let (store, id) = (world.open().await, world.id());
-        let (first, rest) = batches.split_first().unwrap();
-        store.create(id, None, first).await.unwrap();
-        let lease = store.acquire(id, LONG_MS).await.unwrap();
-        for batch in rest {
-            store.append(&lease, batch).await.unwrap();
+        // Taken in as a whole, which needs no sync for every batch.
+        let stage = store.begin_intake(id, Seq::ZERO).await.unwrap();
+        for batch in &batches {
+            store.stage(stage, batch, None).await.unwrap();
         }
-        store.release(&lease).await.unwrap();
+        store.adopt(stage, Origin::Own, &[]).await.unwrap();
         let placed = |batch: &Batch| batch.entries.iter().map(|p| p.entry.clone()).collect();
         let entries: Vec<Entry> = batches.iter().flat_map::<Vec<Entry>, _>(placed).collect();
         let rewound = |entry: &Entry| match &entry.fact {
