@@ -162,8 +162,12 @@ impl Driver {
             self.stop(Stopped::NotUnderstood(seq), &mut out);
             return out;
         }
+        let is_delta = matches!(event, Event::Delta { .. });
         self.take_in(event, at, &mut out);
-        self.move_on(at, &mut out);
+        // Most events are bits of answers, which leave nothing to record.
+        if !is_delta || !self.landed.is_empty() {
+            self.move_on(at, &mut out);
+        }
         out
     }
 
@@ -213,11 +217,11 @@ impl Driver {
             return;
         }
         self.ask(out);
-        self.rest(out);
+        self.rest(at, out);
     }
 
     /// Says once that nothing is left to do, and when to look again.
-    fn rest(&mut self, out: &mut Vec<Command>) {
+    fn rest(&mut self, at: Timestamp, out: &mut Vec<Command>) {
         let busy = self.appending.is_some()
             || !self.landed.is_empty()
             || !self.asking.is_empty()
@@ -225,7 +229,7 @@ impl Driver {
             || !self.cancelling.is_empty()
             || !self.paused.is_empty()
             || self.rewinding.is_some();
-        let wake_at = self.next_moment();
+        let wake_at = self.next_moment(at);
         if wake_at != self.wake_at {
             self.wake_at = wake_at;
             out.push(Command::WakeAt(wake_at));
@@ -249,10 +253,12 @@ impl Driver {
         if in_turn.any(asks) { Rest::Approval } else { Rest::Time }
     }
 
-    /// When something will be due: a timer, a question, an item of the inbox.
-    fn next_moment(&self) -> Option<Timestamp> {
+    /// When something will be due: a timer, a question, an item of the inbox. What is due
+    /// already waits for something else than the clock.
+    fn next_moment(&self, at: Timestamp) -> Option<Timestamp> {
         let items = self.inbox.values().filter_map(|item| item.due);
-        self.history.state().wake_at().into_iter().chain(items).min()
+        let moments = self.history.state().moments().chain(items);
+        moments.filter(|moment| *moment > at).min()
     }
 
     fn stop(&mut self, why: Stopped, out: &mut Vec<Command>) {

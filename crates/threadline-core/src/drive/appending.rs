@@ -5,11 +5,10 @@ use std::sync::Arc;
 use super::Driver;
 use super::command::{Command, Notice, Stopped};
 use super::event::{Alarm, Setback};
-use super::place::Landed;
 use super::step::run_state;
 use crate::history::batch::Batch;
 use crate::history::entry::Entry;
-use crate::history::fact::{Fact, Purpose, Status, ToolStarted};
+use crate::history::fact::{Fact, Purpose, ToolStarted};
 use crate::history::{History, Proposed};
 use crate::id::AgentId;
 use crate::store::snapshot_due;
@@ -96,26 +95,10 @@ impl Driver {
     }
 
     fn run(&mut self, entry: &Entry, started: &ToolStarted, out: &mut Vec<Command>) {
-        let id = started.call;
-        if self.cancelling.contains_key(&entry.agent) {
-            // Stopped between the record and the run: it is certain that nothing happened.
-            self.land_finish(entry.agent, id, Status::Failed, "cancelled before it ran");
-            return;
-        }
-        match self.run_of(entry, started) {
-            Some((run, running)) => {
-                self.running.insert(id, running);
-                out.push(Command::Run(run));
-            }
-            // The tool was there when the start was placed; it cannot have gone since.
-            None => self.land_finish(entry.agent, id, Status::Failed, "the tool is not there"),
-        }
-    }
-
-    fn land_finish(&mut self, agent: AgentId, id: crate::id::CallId, status: Status, text: &str) {
-        if let Some(written) = self.texts.get(&id) {
-            let finished = written.finished(id, status, text);
-            self.landed.push_back(Landed::Finished { agent, finished, metadata: None });
+        // The call and its tool were there when the start was placed; they cannot have gone.
+        if let Some((run, running)) = self.run_of(entry, started) {
+            self.running.insert(started.call, running);
+            out.push(Command::Run(run));
         }
     }
 

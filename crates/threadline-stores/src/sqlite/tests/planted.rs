@@ -159,8 +159,7 @@ async fn what_the_search_index_holds_is_verified() {
     let insert = "INSERT INTO words (rowid, text) VALUES (?1, ?2)";
     let reversed = words.split(' ').rev().collect::<Vec<_>>().join(" ");
     let longer = format!("{words} more");
-    type Change<'a> = (&'a str, i64, &'a str);
-    let cases: [(&[Change<'_>], Seq); 5] = [
+    let cases: [(&[(&str, i64, &str)], Seq); 5] = [
         (&[(delete, *number, words)], *seq),
         (&[(delete, *number, words), (insert, *number, &reversed)], *seq),
         (&[(delete, *number, words), (insert, *number, &longer)], *seq),
