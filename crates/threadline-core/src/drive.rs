@@ -70,7 +70,7 @@ pub struct Driver {
     /// The rewind under way.
     rewinding: Option<Rewinding>,
     /// Agents whose model is not asked before a while has passed.
-    paused: BTreeSet<AgentId>,
+    paused: BTreeMap<AgentId, Ticket>,
     /// What agents are shown of their tools, by their settings.
     shown: BTreeMap<AgentId, (Arc<AgentJoined>, Shown)>,
     tickets: u64,
@@ -122,7 +122,7 @@ impl Driver {
             running: BTreeMap::new(),
             cancelling: BTreeMap::new(),
             rewinding: None,
-            paused: BTreeSet::new(),
+            paused: BTreeMap::new(),
             shown: BTreeMap::new(),
             tickets: 0,
             wake_at: None,
@@ -198,11 +198,11 @@ impl Driver {
 
     fn alarm(&mut self, alarm: Alarm, out: &mut Vec<Command>) {
         match alarm {
-            Alarm::Backoff(agent) => {
-                self.paused.remove(&agent);
+            Alarm::Backoff(agent, ticket) => {
+                self.paused.retain(|of, pause| *of != agent || *pause != ticket);
             }
             Alarm::Append => self.append_again(out),
-            Alarm::Grace(agent) => self.grace_is_over(agent),
+            Alarm::Grace(agent, ticket) => self.grace_is_over(agent, ticket),
             Alarm::Rewind => self.fetch_past_again(out),
         }
     }

@@ -74,7 +74,7 @@ impl Driver {
 
     fn can_ask(&self, agent: AgentId) -> bool {
         let held = self.asking.contains_key(&agent)
-            || self.paused.contains(&agent)
+            || self.paused.contains_key(&agent)
             || self.cancelling.contains_key(&agent)
             || self.landed.iter().any(|landed| landed.agent() == agent)
             || self.appending.as_ref().is_some_and(|append| append.moves(agent, &self.history));

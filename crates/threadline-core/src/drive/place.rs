@@ -361,8 +361,9 @@ impl Driver {
 
     /// Lets a while pass before an agent's model is asked again.
     pub(super) fn pause(&mut self, agent: AgentId, ms: u64, out: &mut Vec<Command>) {
-        self.paused.insert(agent);
-        out.push(Command::Sleep { alarm: Alarm::Backoff(agent), ms });
+        let ticket = self.next_ticket();
+        self.paused.insert(agent, ticket);
+        out.push(Command::Sleep { alarm: Alarm::Backoff(agent, ticket), ms });
     }
 
     /// Records what an agent's next step records.

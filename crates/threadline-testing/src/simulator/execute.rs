@@ -364,9 +364,14 @@ impl World {
         if self.draws.tools.percent(50) {
             self.effects.stop(&going.key, going.run);
         }
+        // From now on it is this outcome that counts.
+        let run = self.next_number();
+        if let Some(going) = self.worker(worker).and_then(|to| to.calls.get_mut(&call)) {
+            going.run = run;
+        }
         let outcome = outcome_of(ToolOutcome::NoAnswer(ToolResult::text("stopped")));
         let ms = self.latency();
-        self.send(worker, ms, To::Ran { call, run: going.run, outcome });
+        self.send(worker, ms, To::Ran { call, run, outcome });
     }
 
     /// Finds out what became of a call, where there is a way to know.
@@ -389,7 +394,7 @@ impl World {
     }
 
     fn sleep(&mut self, worker: usize, alarm: Alarm, ms: u64) {
-        if let Alarm::Backoff(agent) = alarm {
+        if let Alarm::Backoff(agent, _) = alarm {
             let until_ms = self.now_ms + ms;
             let turn = self.turn_of(worker, agent);
             if let Some(to) = self.worker(worker) {
