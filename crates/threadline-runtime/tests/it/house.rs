@@ -210,7 +210,8 @@ impl House {
 
 /// A line of a story without what says nothing here: digests, keys, how long things took.
 fn shortened(line: &str) -> String {
-    let bare = line.contains(" asks ") || line.contains(" starts ") || line.contains("elapsed_ms");
+    let words = [" asks ", " starts ", "{\"elapsed_ms\"", "{\"error\""];
+    let bare = words.iter().any(|word| line.contains(word));
     match (line.find(" {"), line.find("}: ")) {
         (Some(from), None) if bare => line[..from].to_owned(),
         (Some(from), Some(to)) if bare => format!("{}{}", &line[..from], &line[to + 1..]),
