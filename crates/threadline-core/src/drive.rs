@@ -17,6 +17,7 @@ mod command;
 mod event;
 mod items;
 mod place;
+pub mod planted;
 mod policy;
 mod setting;
 mod step;

@@ -3,8 +3,8 @@
 //! `THREADLINE_SIM_SEEDS=30000` runs so many seeds, `THREADLINE_SIM_SEED=7` runs one and prints
 //! what happened.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use threadline_testing::simulator::{

@@ -134,7 +134,7 @@ fn answer(choices: &mut Choices, swarm: &Swarm, asked: &Asked<'_>) -> (Vec<Plann
         }
         _ => {}
     }
-    let wants_calls = swarm.calls > 0 && (swarm.tireless || odd < 560);
+    let wants_calls = swarm.calls > 0 && (swarm.tireless || odd < 640);
     if !wants_calls {
         blocks.push(text(asked, "that is all"));
         return (blocks, Stop::Done);
@@ -155,6 +155,9 @@ fn answer(choices: &mut Choices, swarm: &Swarm, asked: &Asked<'_>) -> (Vec<Plann
 }
 
 fn drawn_call(choices: &mut Choices, swarm: &Swarm, n: u64) -> Planned {
+    if swarm.bulky {
+        return call("look", format!("{{\"n\":{n}}}"));
+    }
     let names: Vec<&str> = if choices.percent(swarm.harmless) {
         vec!["look", "set", "set", "set_alone", "note"]
     } else {
@@ -162,9 +165,9 @@ fn drawn_call(choices: &mut Choices, swarm: &Swarm, n: u64) -> Planned {
     };
     let name = choices.pick(&names).copied().unwrap_or("look");
     let arguments = match choices.below(20) {
+        _ if name == gear::PING => String::new(),
         0 => "{\"n\":".to_owned(),
         1 => "{\"n\":[]}".to_owned(),
-        2 | 3 => format!("{{\"n\":\"{n}\"}}"),
         _ => format!("{{\"n\":{n}}}"),
     };
     call(name, arguments)

@@ -54,6 +54,8 @@ pub struct Swarm {
     pub(super) model: u64,
     pub(super) tools: u64,
     pub(super) person: u64,
+    /// That a worker comes to harm while it runs a call.
+    pub(super) harm: u64,
     /// The faults that come at a place, in order.
     pub(super) plan: Vec<(u64, Fault)>,
     /// When the clock jumps, and by how much.
@@ -68,6 +70,8 @@ pub struct Swarm {
     pub(super) stubborn: bool,
     /// Whether the model never comes to an end by itself.
     pub(super) tireless: bool,
+    /// Whether results are so large that few fit into a batch.
+    pub(super) bulky: bool,
     /// Whether workers keep their lease at rest.
     pub(super) lingers: bool,
     pub(super) limits: Limits,
@@ -123,6 +127,9 @@ impl Swarm {
             }
         }
         let odd = choices.below(100);
+        let bulky = choices.below(500) == 0;
+        // Some models hardly ever answer.
+        let model = if (10..14).contains(&odd) { 95 } else { model };
         Self {
             store,
             lost,
@@ -130,11 +137,13 @@ impl Swarm {
             model,
             tools,
             person,
+            harm: crash.max(freeze).max(stop),
             plan,
             jumps,
             workers: 1 + choices.index(3),
             inputs: 1 + choices.below(6),
-            calls: choices.below(5),
+            calls: if bulky { 6 } else { choices.below(5) },
+            bulky,
             harmless: choices.pick(&[0, 20, 50, 80]).copied().unwrap_or(0),
             stubborn: odd < 4,
             tireless: (4..10).contains(&odd),
@@ -142,10 +151,18 @@ impl Swarm {
             limits: Limits {
                 steps: if odd % 3 == 0 { 20 } else { 6 },
                 calls: if odd % 4 == 0 { 5 } else { 14 },
-                side_by_side: 1 + choices.index(4),
+                side_by_side: if bulky { 8 } else { 1 + choices.index(4) },
                 ..limits()
             },
         }
+    }
+
+    /// Something goes wrong soon: before one of the next few commands and events.
+    pub(super) fn harm_soon(&mut self, here: u64, choices: &mut Choices) {
+        let faults = [Fault::Crash, Fault::PowerLoss, Fault::Panic, Fault::Freeze, Fault::Stop];
+        let fault = choices.pick(&faults).copied().unwrap_or(Fault::Crash);
+        self.plan.push((here + choices.below(8), fault));
+        self.plan.sort_unstable();
     }
 
     /// Nothing goes wrong but for one fault at one place.
@@ -157,6 +174,7 @@ impl Swarm {
             model: 0,
             tools: 0,
             person: 0,
+            harm: 0,
             plan: fault.map(|fault| (at, fault)).into_iter().collect(),
             jumps: Vec::new(),
             workers: 2,
@@ -165,6 +183,7 @@ impl Swarm {
             harmless: 0,
             stubborn: false,
             tireless: false,
+            bulky: false,
             lingers: false,
             limits: limits(),
         }
@@ -174,6 +193,7 @@ impl Swarm {
     pub(super) fn calm_down(&mut self) {
         (self.store, self.lost, self.reads) = (0, 0, 0);
         (self.model, self.tools, self.person) = (0, 0, 0);
+        self.harm = 0;
         self.plan.clear();
     }
 }

@@ -3,18 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use threadline_core::context::project::{Material, options_for, project};
 use threadline_core::context::{Body, Context, Part, Source};
-use threadline_core::drive::Run;
+use threadline_core::drive::{Gather, Gathered, Run, RunState, run_state};
 use threadline_core::history::History;
-use threadline_core::history::batch::Batch;
+use threadline_core::history::batch::{BATCH_CAP_BYTES, Batch};
 use threadline_core::history::entry::Entry;
 use threadline_core::history::fact::{
-    Answer, Approver, Block, Effect, EndReason, Fact, FailureKind, Limit, Output, Status, Stop,
-    ToolFinished, Verdict,
+    Answer, Approver, Block, CallOptions, Effect, EndReason, Fact, FailureKind, Limit, Output,
+    Status, Stop, ToolFinished, Verdict,
 };
 use threadline_core::history::snapshot::Snapshot;
 use threadline_core::history::state::{OpenCall, Stage};
 use threadline_core::id::{AgentId, CallId, Seq};
+use threadline_core::provider::Profile;
+use threadline_core::tokens::Estimator;
+use threadline_core::tool::Catalogue;
 
 use super::answer::tags;
 use super::execute::must_not_repeat;
@@ -49,6 +53,22 @@ impl World {
         if batch.entries.len() >= 60 {
             self.hit(Mark::BatchCap);
         }
+        let bytes: usize = batch.entries.iter().map(|placed| placed.record.size()).sum();
+        if bytes > BATCH_CAP_BYTES / 2 {
+            self.hit(Mark::BatchBytes);
+        }
+        if !batch.rows.is_empty() && !self.swarm.bulky {
+            self.check_prefix();
+        }
+        let cancels = batch.entries.iter().any(|placed| match &placed.entry.fact {
+            Fact::TurnEnded(ended) => ended.reason == EndReason::Cancelled,
+            _ => false,
+        });
+        let base = self.store.state_at(batch.base).map(|(history, _)| history);
+        let asked = |history| run_state(history, AgentId::FIRST) == RunState::AwaitingApproval;
+        if cancels && base.is_some_and(asked) {
+            self.hit(Mark::CancelAsked);
+        }
         let rewinds = batch.entries.iter().any(|p| matches!(p.entry.fact, Fact::Rewound(_)));
         if rewinds {
             let calls = |p: &threadline_core::history::batch::Placed| {
@@ -60,6 +80,23 @@ impl World {
         for placed in &batch.entries {
             let before = self.store.state_at(placed.entry.seq.before()).map(|(h, _)| h.clone());
             self.check_entry(&placed.entry, &before.unwrap_or_default(), rewinds);
+        }
+    }
+
+    /// Whatever is durable can be shown to a model.
+    fn check_prefix(&mut self) {
+        let history = self.store.history();
+        let (agent, instruction) = (AgentId::FIRST, None);
+        let gather =
+            Gather { history: history.clone(), tokens: u64::MAX, instruction, catalogue: None };
+        let Gathered { instruction, window } = self.store.gather(agent, &gather);
+        let material = Material { instruction, window, screen: None };
+        let profile = Profile { window_tokens: 1_000_000, ..Profile::unknown() };
+        let options = options_for(&profile, &CallOptions::default());
+        let none = Catalogue::default();
+        match project(history, agent, &material, &none, &options, &Estimator) {
+            Ok(context) => self.check_context(&context),
+            Err(error) => self.fail("I-15", error.to_string()),
         }
     }
 
@@ -141,6 +178,7 @@ impl World {
                 if !rises || started.attempt > self.swarm.limits.call_attempts {
                     self.fail("I-12", format!("attempt {} of {}", started.attempt, started.call));
                 }
+                self.sees_run();
                 if started.arguments.is_some() {
                     self.hit(Mark::Mended);
                 }
@@ -225,13 +263,14 @@ impl World {
             ("a rule does not allow", Mark::RuleDenied),
             ("notebook is full", Mark::WidgetRefused),
             ("times while it ran", Mark::RunTooOften),
+            ("too large to be recorded", Mark::TooLarge),
         ] {
             if text.contains(words) {
                 self.hit(mark);
             }
         }
         let Some(done) = self.effects.of(&key) else {
-            if finished.status == Status::Failed && text.contains("\"n\"") {
+            if finished.status == Status::Failed && text.contains("arguments") {
                 self.hit(Mark::BadArguments);
             }
             if finished.status == Status::Unknown && !self.check.started.contains_key(&*key) {
@@ -329,7 +368,8 @@ impl World {
             && of == turn
             && self.now_ms < until_ms
         {
-            let text = format!("asked again {} ms before the pause is over", until_ms - self.now_ms);
+            let text =
+                format!("asked again {} ms before the pause is over", until_ms - self.now_ms);
             self.fail("I-20", text);
         }
     }

@@ -169,7 +169,10 @@ impl World {
                 self.note("fenced", batch.head().0, || format!("fenced: {fence:?}"));
                 Event::NotAppended(Setback::Fenced)
             }
-            Err(NotAppended::Never(why)) => Event::NotAppended(Setback::Never(why)),
+            Err(NotAppended::Never(why)) => match answer {
+                Answer::Told | Answer::Lost => return self.fail("I-8", why),
+                Answer::Silent => return,
+            },
             Err(NotAppended::Broken(promise, seen)) => return self.fail(promise, seen),
         };
         let event = match answer {
@@ -210,7 +213,8 @@ impl World {
     fn invoke(&mut self, worker: usize, agent: AgentId, ticket: Ticket, request: &Request) {
         self.check_context(&request.context);
         let number = self.next_number();
-        let state = self.workers.get(worker).and_then(|w| w.driver.as_ref()?.history().agent(agent));
+        let state =
+            self.workers.get(worker).and_then(|w| w.driver.as_ref()?.history().agent(agent));
         let turn = state.and_then(|agent| agent.turn.as_ref());
         let input = turn.map(|turn| turn.input.clone()).unwrap_or_default();
         let steps = turn.map_or(0, |turn| turn.steps);
@@ -272,6 +276,9 @@ impl World {
             self.hit(Mark::LeaseRunOut);
             return self.send(worker, 0, To::Event(Event::LeaseLost));
         }
+        if to.stopping.contains(&run.call.output) {
+            return self.fail("I-22", format!("{} is started while its turn is stopped", run.call));
+        }
         let Handling::Run(rules) = run.tool.handling else {
             return self.fail("I-9", format!("{} is not to be run", run.tool.name));
         };
@@ -298,11 +305,22 @@ impl World {
             to.calls.insert(call, going);
         }
         self.plan_outcome(worker, run, number, rules.timeout_ms);
+        if self.draws.chaos.percent(self.swarm.harm) {
+            self.swarm.harm_soon(self.boundaries, &mut self.draws.chaos);
+        }
     }
 
     /// How a run goes: it takes effect or not, and says so, or does not.
     fn plan_outcome(&mut self, worker: usize, run: &Run, number: u64, timeout_ms: u64) {
-        let result = || ToolResult::text(format!("result of {}", run.call));
+        let size = match (self.swarm.bulky, self.draws.tools.below(4)) {
+            (false, _) => 0,
+            (true, 0) => 1_100_000,
+            (true, _) => 1_000_000,
+        };
+        let result = || {
+            let text = format!("result of {}{}", run.call, " ".repeat(size));
+            ToolResult::text(text)
+        };
         let (mut ms, back) = (self.latency(), self.latency());
         let faulty = self.draws.tools.percent(self.swarm.tools);
         let odd = self.draws.tools.below(100);
@@ -324,7 +342,12 @@ impl World {
                     To::Ran { call: run.call, run: number, outcome },
                 );
             }
-            _ => (true, ToolOutcome::Success(result())),
+            _ => {
+                if odd >= 85 && !directed {
+                    ms += 100 + self.draws.tools.below(1_500);
+                }
+                (true, ToolOutcome::Success(result()))
+            }
         };
         self.expect_effect(run, number, ms, takes_effect);
         let (call, outcome) = (run.call, outcome_of(outcome));
@@ -353,8 +376,9 @@ impl World {
 
     /// Some calls stop when they are told to, others go on as they were.
     fn stop_call(&mut self, worker: usize, call: CallId) {
-        let Some(to) = self.workers.get(worker) else { return };
+        let Some(to) = self.worker(worker) else { return };
         let Some(going) = to.calls.get(&call).cloned() else { return };
+        to.stopping.insert(call.output);
         if to.driver.is_some() {
             self.hit(Mark::CancelRunning);
         }

@@ -65,6 +65,8 @@ marks! {
     LengthMidCall = "length mid-call",
     Refusal = "refusal",
     BatchCap = "batch cap",
+    BatchBytes = "batch full of bytes",
+    TooLarge = "result too large to be recorded",
     LimitSteps = "limit steps",
     LimitCalls = "limit calls",
     SameCall = "same call limit",

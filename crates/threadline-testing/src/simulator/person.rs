@@ -191,6 +191,15 @@ impl World {
         self.will_act(ms, Act::Answer { call, digest, answer });
     }
 
+    /// A call runs: now and then that is more than was wanted.
+    pub(super) fn sees_run(&mut self) {
+        let drawn = matches!(self.course, Course::Drawn) && !self.calm;
+        if drawn && self.draws.person.percent(5) {
+            let ms = self.draws.person.below(200);
+            self.will_act(ms, Act::Cancel);
+        }
+    }
+
     /// In the fixed conversation, the answer that never ends is cancelled.
     pub(super) fn sees_endless_answer(&mut self) {
         if matches!(self.course, Course::Directed(_)) && !self.person.cancelled {

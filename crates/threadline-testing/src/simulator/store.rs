@@ -160,9 +160,11 @@ impl Store {
     fn fold(&mut self, epoch: u64, batch: &Batch) -> Result<(), NotAppended> {
         let mut rows = batch.rows.iter();
         for placed in &batch.entries {
-            let (history, widgets) = self.states.last().cloned().unwrap_or_else(|| {
-                (History::new(), Widgets::new(gear::registry()))
-            });
+            let (history, widgets) = self
+                .states
+                .last()
+                .cloned()
+                .unwrap_or_else(|| (History::new(), Widgets::new(gear::registry())));
             let broken = |promise, text: String| {
                 NotAppended::Broken(promise, format!("entry {}: {text}", placed.entry.seq))
             };

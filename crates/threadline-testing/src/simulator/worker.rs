@@ -1,6 +1,6 @@
 //! Workers: they take the lease, drive, crash, stand still, come back and are told that it is over.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use threadline_core::clock::Timestamp;
@@ -31,6 +31,8 @@ pub(super) struct Worker {
     pub(super) resting: bool,
     /// What reached it while it stood still; none if it does not.
     parked: Option<Vec<To>>,
+    /// The outputs whose calls were told to stop.
+    pub(super) stopping: BTreeSet<Seq>,
     /// Until when an agent's model is not to be asked again, in the turn that began there.
     pub(super) pauses: BTreeMap<AgentId, (u64, Option<Seq>)>,
 }
@@ -57,13 +59,27 @@ pub(super) enum To {
     /// Commands that it was about to execute when it stood still.
     Commands(VecDeque<Command>),
     /// Read what a context is made of.
-    Gather { agent: AgentId, ticket: Ticket, gather: Box<Gather> },
+    Gather {
+        agent: AgentId,
+        ticket: Ticket,
+        gather: Box<Gather>,
+    },
     /// Read where a rewind leads.
-    Past { item: ItemNumber, to: Seq },
+    Past {
+        item: ItemNumber,
+        to: Seq,
+    },
     /// The next step of a stream.
-    Beat { agent: AgentId, ticket: Ticket },
+    Beat {
+        agent: AgentId,
+        ticket: Ticket,
+    },
     /// A run has its outcome.
-    Ran { call: CallId, run: u64, outcome: Outcome },
+    Ran {
+        call: CallId,
+        run: u64,
+        outcome: Outcome,
+    },
     Wake,
     Renew,
     Poll,

@@ -93,7 +93,7 @@ pub(super) struct World {
     pub(super) calm: bool,
     /// The last number given to a life, a run, an invocation.
     pub(super) numbers: u64,
-    boundaries: u64,
+    pub(super) boundaries: u64,
     happened: u64,
     coverage: Coverage,
     pub(super) trace: Trace,
@@ -268,10 +268,9 @@ impl World {
                 };
                 self.freeze(worker, ms);
             }
-            Fault::Busy
-            | Fault::Unavailable
-            | Fault::LostCommitted
-            | Fault::LostNotCommitted => self.armed = Some(fault),
+            Fault::Busy | Fault::Unavailable | Fault::LostCommitted | Fault::LostNotCommitted => {
+                self.armed = Some(fault)
+            }
             Fault::Full => {
                 self.hit(Mark::StoreFull);
                 self.store.full_until_ms = self.now_ms + 6_000;
