@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use threadline_testing::simulator::{
-    Class, Course, Coverage, Directed, Fault, Options, Report, run,
+    Class, Course, Coverage, Directed, Fault, Mark, Options, Report, run,
 };
 
 /// How many seeds are run, unless more are asked for.
@@ -82,6 +82,9 @@ fn seeds() {
         failures.len(),
         shown.join("\n")
     );
+    for mark in Mark::ALL {
+        println!("{:>8}  {}", coverage.of(*mark), mark.name());
+    }
     if seeds >= ALL_MARKS {
         let missing: Vec<&str> = coverage.missing().into_iter().map(|mark| mark.name()).collect();
         assert!(missing.is_empty(), "{seeds} seeds never saw: {}", missing.join(", "));
