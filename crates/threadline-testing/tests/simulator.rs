@@ -86,7 +86,7 @@ fn seeds() {
         println!("{:>8}  {}", coverage.of(*mark), mark.name());
     }
     if seeds >= ALL_MARKS {
-        let missing: Vec<&str> = coverage.missing().into_iter().map(|mark| mark.name()).collect();
+        let missing: Vec<&str> = coverage.missing().into_iter().map(Mark::name).collect();
         assert!(missing.is_empty(), "{seeds} seeds never saw: {}", missing.join(", "));
     }
 }

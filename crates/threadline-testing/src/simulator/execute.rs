@@ -15,7 +15,7 @@ use threadline_core::tool::{Handling, ToolOutcome, ToolResult};
 
 use super::Course;
 use super::answer::{self, Asked, Beat};
-use super::chaos::Fault;
+use super::chaos::{Fault, Mood};
 use super::gear::KNOWS;
 use super::mark::Mark;
 use super::store::{Appended, Fence, NotAppended};
@@ -312,7 +312,7 @@ impl World {
 
     /// How a run goes: it takes effect or not, and says so, or does not.
     fn plan_outcome(&mut self, worker: usize, run: &Run, number: u64, timeout_ms: u64) {
-        let size = match (self.swarm.bulky, self.draws.tools.below(4)) {
+        let size = match (self.swarm.mood == Mood::Bulky, self.draws.tools.below(4)) {
             (false, _) => 0,
             (true, 0) => 1_100_000,
             (true, _) => 1_000_000,
@@ -327,13 +327,13 @@ impl World {
         let directed = matches!(self.course, Course::Directed(_));
         let (takes_effect, outcome) = match odd {
             0..=14 if !directed => (false, ToolOutcome::Failed(result())),
-            15..=39 if faulty => (odd % 2 == 0, ToolOutcome::NoAnswer(result())),
+            15..=39 if faulty => (odd.is_multiple_of(2), ToolOutcome::NoAnswer(result())),
             40..=64 if faulty => {
                 ms += 1_000 + self.draws.tools.below(4_000);
                 (true, ToolOutcome::Success(result()))
             }
             65..=99 if faulty => {
-                let takes_effect = odd % 2 == 0;
+                let takes_effect = odd.is_multiple_of(2);
                 self.expect_effect(run, number, ms, takes_effect);
                 let outcome = outcome_of(ToolOutcome::NoAnswer(result()));
                 return self.send(
@@ -402,9 +402,6 @@ impl World {
     fn reconcile(&mut self, worker: usize, run: &Run) {
         let done = self.effects.of(&run.effect_key);
         let (times, pending) = done.map_or((0, 0), |done| (done.times, done.pending.len()));
-        if self.store.history().agent(run.agent).is_none() {
-            return;
-        }
         let knows = &*run.tool.name == KNOWS;
         let outcome = match (knows, times, pending) {
             (true, 1.., _) => Some(ToolOutcome::Success(ToolResult::text("it had been done"))),
