@@ -138,7 +138,7 @@ impl Swarm {
             }
         }
         let odd = choices.below(100);
-        let bulky = choices.below(500) == 0;
+        let bulky = choices.below(250) == 0;
         let mood = match odd {
             _ if bulky => Mood::Bulky,
             0..=3 => Mood::Stubborn,

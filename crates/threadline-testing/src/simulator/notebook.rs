@@ -52,7 +52,7 @@ impl Widget for Notebook {
 
     fn call(&self, call: &WidgetCall<'_>) -> Result<Reply, Refusal> {
         let bulky = number(call.arguments) >= BULKY;
-        let (times, filler) = if bulky { (2, "x".repeat(900_000)) } else { (1, String::new()) };
+        let (times, filler) = if bulky { (2, "x".repeat(700_000)) } else { (1, String::new()) };
         let most = if bulky { CAP } else { USUAL };
         if self.0.len() + times > most {
             let result = vec![Section::text("the notebook is full")];
