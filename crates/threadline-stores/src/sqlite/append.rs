@@ -123,8 +123,18 @@ impl Ready {
     }
 
     /// What brings a conversation's row up to it, once its entries are written.
-    pub(super) fn without_entries(self) -> Self {
-        Self { moved: false, entries: Vec::new(), agents: Vec::new(), keys: Vec::new(), ..self }
+    pub(super) fn without_entries(&self) -> Self {
+        Self {
+            sums: self.sums.clone(),
+            moved: false,
+            entries: Vec::new(),
+            agents: Vec::new(),
+            taken: Vec::new(),
+            rewinds: Vec::new(),
+            keys: Vec::new(),
+            attachments: Vec::new(),
+            ..*self
+        }
     }
 
     /// Whether a conversation holds all of this batch already.

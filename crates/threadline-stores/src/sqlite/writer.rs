@@ -1,8 +1,9 @@
 //! The writer: one thread, one connection, and group commit.
 //!
-//! Jobs that wait are run in one transaction, each in a savepoint of its own so that one that
-//! fails does not fail its neighbours; one sync makes them all last, and only then are they
-//! answered.
+//! Jobs that wait are run in one transaction; one sync makes them all last, and only then are they
+//! answered. A job that fails does not fail its neighbours: most fail before they write anything,
+//! and if one has written, the group is run again with a savepoint for each, which costs copies of
+//! all pages it changes.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, OnceLock};
@@ -69,15 +70,16 @@ impl Writer {
         Ok(Self { jobs: Some(jobs), thread: Some(thread), poison })
     }
 
-    /// Does some work in a transaction, and answers when it is durable.
+    /// Does some work in a transaction, and answers when it is durable. The work may be done more
+    /// than once, each time as if it had not been done before.
     pub(super) async fn call<T: Send + 'static>(
         &self,
         doing: &'static str,
         bytes: usize,
-        work: impl FnOnce(&Connection) -> Result<T, Failure> + Send + 'static,
+        work: impl FnMut(&Connection) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (reply, answer) = oneshot::channel();
-        let task = Task { doing, bytes, work: Some(work), result: None, reply };
+        let task = Task { doing, bytes, work, result: None, reply };
         let sent = self.jobs.as_ref().is_some_and(|jobs| jobs.send(Box::new(task)).is_ok());
         if !sent {
             return Err(stopped(&self.poison));
@@ -118,10 +120,18 @@ enum Ran {
     Failed(Trouble),
 }
 
+/// What became of a group that was run without savepoints.
+enum Group {
+    /// All of it that was not refused is written.
+    Whole,
+    /// One has written and then failed: nothing of it may stay.
+    Spoilt,
+}
+
 struct Task<T, F> {
     doing: &'static str,
     bytes: usize,
-    work: Option<F>,
+    work: F,
     result: Option<Result<T, Failure>>,
     reply: oneshot::Sender<Result<T, StoreError>>,
 }
@@ -129,15 +139,14 @@ struct Task<T, F> {
 impl<T, F> Job for Task<T, F>
 where
     T: Send,
-    F: FnOnce(&Connection) -> Result<T, Failure> + Send,
+    F: FnMut(&Connection) -> Result<T, Failure> + Send,
 {
     fn bytes(&self) -> usize {
         self.bytes
     }
 
     fn run(&mut self, connection: &Connection) -> Ran {
-        let Some(work) = self.work.take() else { return Ran::Done };
-        let result = work(connection);
+        let result = (self.work)(connection);
         let ran = match &result {
             Ok(_) => Ran::Done,
             Err(Failure::Refused(_)) => Ran::Refused,
@@ -293,7 +302,11 @@ impl State {
     fn transaction(&mut self, group: &mut [Box<dyn Job>]) -> Result<(), Trouble> {
         let began = Instant::now();
         self.execute("BEGIN IMMEDIATE").map_err(|error| Trouble::of(&error))?;
-        let ran = group.iter_mut().try_for_each(|job| self.run_job(job.as_mut()));
+        let ran = match self.run_bare(group) {
+            Ok(Group::Whole) => Ok(()),
+            Ok(Group::Spoilt) => self.run_again(group),
+            Err(trouble) => Err(trouble),
+        };
         let done =
             ran.and_then(|()| self.execute("COMMIT").map_err(|error| Trouble::of_commit(&error)));
         self.checkpointed = false;
@@ -304,22 +317,46 @@ impl State {
         done
     }
 
+    /// Runs jobs up to one that fails after it has written. Fails only if the whole transaction is
+    /// lost.
+    fn run_bare(&self, group: &mut [Box<dyn Job>]) -> Result<Group, Trouble> {
+        for job in group {
+            let before = self.connection.total_changes();
+            match job.run(&self.connection) {
+                Ran::Done => {}
+                Ran::Failed(trouble) if self.is_lost(&trouble) => return Err(trouble),
+                Ran::Refused if self.connection.total_changes() == before => {}
+                Ran::Refused | Ran::Failed(_) => return Ok(Group::Spoilt),
+            }
+        }
+        Ok(Group::Whole)
+    }
+
+    /// Begins again, and runs each job in a savepoint.
+    fn run_again(&self, group: &mut [Box<dyn Job>]) -> Result<(), Trouble> {
+        let lost = |error| Trouble::of(&error);
+        self.execute("ROLLBACK").map_err(lost)?;
+        self.execute("BEGIN IMMEDIATE").map_err(lost)?;
+        group.iter_mut().try_for_each(|job| self.run_in_savepoint(job.as_mut()))
+    }
+
     /// Runs a job in a savepoint. Fails only if the whole transaction is lost.
-    fn run_job(&self, job: &mut dyn Job) -> Result<(), Trouble> {
+    fn run_in_savepoint(&self, job: &mut dyn Job) -> Result<(), Trouble> {
         let lost = |error| Trouble::of(&error);
         self.execute("SAVEPOINT job").map_err(lost)?;
         match job.run(&self.connection) {
             Ran::Done => self.execute("RELEASE job").map_err(lost),
-            Ran::Failed(trouble)
-                if trouble.poison().is_some() || self.connection.is_autocommit() =>
-            {
-                Err(trouble)
-            }
+            Ran::Failed(trouble) if self.is_lost(&trouble) => Err(trouble),
             Ran::Refused | Ran::Failed(_) => {
                 self.execute("ROLLBACK TO job").map_err(lost)?;
                 self.execute("RELEASE job").map_err(lost)
             }
         }
+    }
+
+    /// Whether a job's trouble ended the whole transaction.
+    fn is_lost(&self, trouble: &Trouble) -> bool {
+        trouble.poison().is_some() || self.connection.is_autocommit()
     }
 
     fn roll_back(&self) {
