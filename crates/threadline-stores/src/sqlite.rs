@@ -10,6 +10,7 @@ mod connection;
 mod conversation;
 mod create;
 mod error;
+mod fresh;
 mod inbox;
 mod index;
 mod intake;
@@ -245,6 +246,7 @@ fn sweep_once(
 /// What the writer does when nothing else is to be done.
 fn idle_work(run_name: String, run_folder: Option<RunFolder>) -> IdleWork {
     Box::new(move |connection| {
+        fresh::settle(connection)?;
         if index::follow(connection)? {
             return Ok(true);
         }

@@ -15,6 +15,7 @@ use threadline_core::store::StoreError;
 use tokio::sync::oneshot;
 
 use super::error::{Failure, Gravity, gravity, is_locked};
+use super::fresh::{self, FRESH_CAP};
 
 const GROUP_CAP_JOBS: usize = 256;
 const GROUP_CAP_BYTES: usize = 1024 * 1024;
@@ -26,6 +27,8 @@ const QUIET: Duration = Duration::from_millis(100);
 const WAL_CAP_BYTES: i64 = 16 * 1024 * 1024;
 /// How much is written between looks at how long the log is.
 const WAL_LOOK_BYTES: usize = 512 * 1024;
+/// How many jobs are done between counts of the fresh entries.
+const FRESH_LOOK_JOBS: usize = 64;
 /// What an append writes beside its own bytes, roughly: some pages of indexes and sums.
 const OVERHEAD_BYTES: usize = 4 * 8192;
 
@@ -58,6 +61,7 @@ impl Writer {
             expected: 1,
             last_commit: Duration::ZERO,
             unseen_bytes: 0,
+            unseen_jobs: 0,
             checkpointed: false,
         };
         let thread = std::thread::Builder::new()
@@ -231,6 +235,8 @@ struct State {
     last_commit: Duration,
     /// Bytes written since the log's length was looked at.
     unseen_bytes: usize,
+    /// Jobs done since the fresh entries were counted.
+    unseen_jobs: usize,
     /// Whether nothing was written since the log was last brought into the file.
     checkpointed: bool,
 }
@@ -278,6 +284,7 @@ impl State {
         self.expected = group.len().max(self.expected - self.expected.div_ceil(8));
         let written = bytes.saturating_add(group.len().saturating_mul(OVERHEAD_BYTES));
         self.unseen_bytes = self.unseen_bytes.saturating_add(written);
+        self.unseen_jobs = self.unseen_jobs.saturating_add(group.len());
         group
     }
 
@@ -292,6 +299,10 @@ impl State {
         }
         for job in group {
             job.answer(trouble.as_ref());
+        }
+        if self.unseen_jobs >= FRESH_LOOK_JOBS {
+            self.unseen_jobs = 0;
+            self.settle_fresh();
         }
         if self.unseen_bytes > WAL_LOOK_BYTES {
             self.unseen_bytes = 0;
@@ -408,21 +419,10 @@ impl State {
         if self.poison.get().is_some() {
             return false;
         }
-        match self.idle_transaction() {
-            Ok(true) => return true,
-            Ok(false) => {}
-            Err(error) => {
-                let trouble = match &error {
-                    Failure::Refused(_) => None,
-                    Failure::Sqlite(error) => Some(Trouble::of(error)),
-                };
-                self.roll_back();
-                tracing::debug!(target: "History", %error, "put off idle work");
-                if let Some(trouble) = trouble {
-                    self.note(&trouble);
-                }
-                return false;
-            }
+        match self.aside(|state| (state.idle)(&state.connection)) {
+            Some(true) => return true,
+            Some(false) => {}
+            None => return false,
         }
         if !self.checkpointed {
             self.checkpointed = true;
@@ -431,12 +431,44 @@ impl State {
         false
     }
 
-    fn idle_transaction(&mut self) -> Result<bool, Failure> {
-        self.execute("BEGIN IMMEDIATE")?;
-        let more = (self.idle)(&self.connection)?;
-        self.execute("COMMIT")?;
-        self.checkpointed &= !more;
-        Ok(more)
+    /// Moves the fresh entries to their places if there are many.
+    fn settle_fresh(&mut self) {
+        if self.poison.get().is_some() {
+            return;
+        }
+        // A failed one is tried again after some jobs, or when nothing else is to be done.
+        self.aside(|state| {
+            let many = fresh::count(&state.connection)? >= FRESH_CAP;
+            if many {
+                fresh::settle(&state.connection)?;
+            }
+            Ok(many)
+        });
+    }
+
+    /// Does work that nobody waits for, in a transaction of its own, unless it fails. Gives what
+    /// the work tells: whether there is more.
+    fn aside(&mut self, work: impl FnOnce(&mut Self) -> Result<bool, Failure>) -> Option<bool> {
+        let done = self.execute("BEGIN IMMEDIATE").map_err(Failure::from).and_then(|()| {
+            let more = work(self)?;
+            self.execute("COMMIT")?;
+            Ok(more)
+        });
+        match done {
+            Ok(more) => {
+                self.checkpointed &= !more;
+                Some(more)
+            }
+            Err(error) => {
+                self.roll_back();
+                tracing::debug!(target: "History", %error, "put off idle work");
+                match &error {
+                    Failure::Refused(_) => {}
+                    Failure::Sqlite(error) => self.note(&Trouble::of(error)),
+                }
+                None
+            }
+        }
     }
 
     /// Brings the log into the file, as far as no reader is in the way. The log keeps its length:
