@@ -265,7 +265,7 @@ impl<'a> Draft<'a> {
     }
 
     /// How many more facts it takes, and how many more bytes.
-    pub fn room(&self) -> (usize, usize) {
+    fn room(&self) -> (usize, usize) {
         let placed = self.placed.len() - self.settled;
         (BATCH_CAP_ENTRIES.saturating_sub(placed), BATCH_CAP_BYTES.saturating_sub(self.bytes))
     }

@@ -160,7 +160,9 @@ fn drawn_call(choices: &mut Choices, swarm: &Swarm, n: u64) -> Planned {
         let name = if choices.percent(30) { NOTE } else { "look" };
         return call(name, format!("{{\"n\":{}}}", BULKY + n));
     }
-    let names: Vec<&str> = if choices.percent(swarm.harmless) {
+    let names: Vec<&str> = if swarm.mood == Mood::Eager {
+        vec!["look", "set", "send", "send_known"]
+    } else if choices.percent(swarm.harmless) {
         vec!["look", "set", "set", "set_alone", "note"]
     } else {
         gear::callable().collect()

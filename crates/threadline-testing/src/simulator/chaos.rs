@@ -54,13 +54,15 @@ pub(super) enum Mood {
     Stubborn,
     /// The model never comes to an end by itself.
     Tireless,
+    /// More slow calls at once than may run, and a person who thinks better of them.
+    Eager,
     /// Results and changes are so large that few fit into a batch.
     Bulky,
 }
 
 /// How often things go wrong in a run, in a hundred each, and how large it is.
 #[derive(Clone, Debug)]
-pub struct Swarm {
+pub(super) struct Swarm {
     pub(super) store: u64,
     pub(super) lost: u64,
     pub(super) reads: u64,
@@ -143,6 +145,7 @@ impl Swarm {
             _ if bulky => Mood::Bulky,
             0..=3 => Mood::Stubborn,
             4..=9 => Mood::Tireless,
+            14..=23 => Mood::Eager,
             _ => Mood::Usual,
         };
         // Some models hardly ever answer.
@@ -159,7 +162,11 @@ impl Swarm {
             jumps,
             workers: 1 + choices.index(3),
             inputs: 1 + choices.below(6),
-            calls: if bulky { 6 } else { choices.below(5) },
+            calls: match mood {
+                Mood::Bulky => 6,
+                Mood::Eager => 4,
+                Mood::Usual | Mood::Stubborn | Mood::Tireless => choices.below(5),
+            },
             harmless: choices.pick(&[0, 20, 50, 80]).copied().unwrap_or(0),
             mood,
             agents: if choices.percent(35) { 2 } else { 1 },
@@ -168,7 +175,11 @@ impl Swarm {
             limits: Limits {
                 steps: if odd.is_multiple_of(3) { 20 } else { 6 },
                 calls: if odd.is_multiple_of(4) { 5 } else { 14 },
-                side_by_side: if bulky { 8 } else { 1 + choices.index(4) },
+                side_by_side: match mood {
+                    Mood::Bulky => 8,
+                    Mood::Eager => 2,
+                    Mood::Usual | Mood::Stubborn | Mood::Tireless => 1 + choices.index(4),
+                },
                 ..limits()
             },
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use threadline_core::drive::{
     Alarm, Command, Event, Gather, Notice, Outcome, Rest, Run, Setback, Stopped, Ticket,
 };
-use threadline_core::history::batch::Batch;
+use threadline_core::history::batch::{Batch, State};
 use threadline_core::history::fact::{Effect, Fact, FailureKind};
 use threadline_core::history::metadata::Metadata;
 use threadline_core::id::{AgentId, CallId, Seq};
@@ -343,7 +343,8 @@ impl World {
                 );
             }
             _ => {
-                if odd >= 85 && !directed {
+                let slow = if self.swarm.mood == Mood::Eager { 15 } else { 65 };
+                if odd >= slow && !directed {
                     ms += 100 + self.draws.tools.below(1_500);
                 }
                 (true, ToolOutcome::Success(result()))
@@ -438,6 +439,14 @@ impl World {
     fn rest(&mut self, worker: usize, rest: Rest) {
         let Some(to) = self.worker(worker) else { return };
         to.resting = true;
+        let state = to.driver.as_ref().map(|driver| driver.history().state().state());
+        let wrong = match rest {
+            Rest::Idle => state != Some(State::Resting),
+            Rest::Approval | Rest::Time => state != Some(State::Waiting),
+        };
+        if wrong {
+            return self.fail("I-23", format!("a driver rests ({rest:?}) while {state:?}"));
+        }
         self.note("rest", 0, || format!("w{worker} rests: {rest:?}"));
         // One that only waits for a person or a time holds no lease.
         if self.calm || !self.swarm.lingers || rest != Rest::Idle {

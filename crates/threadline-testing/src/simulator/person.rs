@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use threadline_core::history::fact::{Answer, Approver, Digest, Input, PolicySet, Verdict};
-use threadline_core::id::{CallId, Seq};
+use threadline_core::id::{AgentId, CallId, Seq};
 use threadline_core::inbox::{Body, Command, Item, Mode};
 
+use super::chaos::Mood;
 use super::mark::Mark;
 use super::notebook::NOTEBOOK;
 use super::world::{Happening, World};
@@ -17,8 +18,10 @@ use super::{Course, gear};
 pub(super) enum Act {
     /// Says something.
     Say { text: &'static str, mode: Mode },
-    /// Stops the turn.
+    /// Stops the turn of an agent.
     Cancel,
+    /// Stops the turn of this agent.
+    CancelOf(AgentId),
     /// Goes back to before the newest turn.
     Undo,
     /// Goes back to anywhere.
@@ -140,6 +143,10 @@ impl World {
                 (Mode::Queue, Body::Command(Command::SetPolicy(policy)))
             }
             Act::Cancel => (Mode::Queue, Body::Cancel),
+            Act::CancelOf(agent) => {
+                to = Some(agent);
+                (Mode::Queue, Body::Cancel)
+            }
             Act::Undo => {
                 let turn = self.store.history().state().last_turn;
                 let to = turn.map_or(first, Seq::before).max(first);
@@ -225,11 +232,12 @@ impl World {
     }
 
     /// A call runs: now and then that is more than was wanted.
-    pub(super) fn sees_run(&mut self) {
+    pub(super) fn sees_run(&mut self, agent: AgentId) {
         let drawn = matches!(self.course, Course::Drawn) && !self.calm;
-        if drawn && self.draws.person.percent(5) {
+        let percent = if self.swarm.mood == Mood::Eager { 30 } else { 8 };
+        if drawn && self.draws.person.percent(percent) {
             let ms = self.draws.person.below(200);
-            self.will_act(ms, Act::Cancel);
+            self.will_act(ms, Act::CancelOf(agent));
         }
     }
 

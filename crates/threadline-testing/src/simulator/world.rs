@@ -23,9 +23,10 @@ use crate::ids::{Choices, SeededIds};
 
 /// When faults stop.
 const CALM_MS: u64 = 20_000;
-/// How long after that a conversation has to come to rest. A clock that went back makes questions
-/// expire late.
-const REST_MS: u64 = 4 * 3_600_000;
+/// How long after that a conversation has to come to rest, and by how much more if the clock went
+/// back: then questions expire late.
+const REST_MS: u64 = 15 * 60_000;
+const BACK_MS: u64 = 2 * 3_600_000;
 /// The most that happens in a run: more is a loop without a pause.
 const HAPPENINGS_CAP: u64 = 60_000;
 /// When runs begin, as their clocks have it.
@@ -157,7 +158,8 @@ impl World {
             if self.calm && self.at_rest() {
                 break;
             }
-            if self.happened > HAPPENINGS_CAP || self.now_ms > CALM_MS + REST_MS {
+            let back_ms = if self.coverage.of(Mark::ClockBack) > 0 { BACK_MS } else { 0 };
+            if self.happened > HAPPENINGS_CAP || self.now_ms > CALM_MS + REST_MS + back_ms {
                 let text = format!("no rest after {} happenings", self.happened);
                 self.fail("I-23", text);
             }
