@@ -12,6 +12,7 @@ mod chatting;
 mod checking;
 mod crashing;
 mod documented;
+mod examples;
 mod home;
 mod hostile;
 mod moving;
