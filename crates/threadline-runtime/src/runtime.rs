@@ -11,6 +11,7 @@ use threadline_core::history::{History, Proposal, Refused, Stamp};
 use threadline_core::id::{AgentId, ConversationId, Seq};
 use threadline_core::inbox::Item;
 use threadline_core::store::{Queued, StoreError};
+use threadline_core::tool::Cancel;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
@@ -30,6 +31,7 @@ struct Shared {
     world: Arc<World>,
     known: Mutex<BTreeMap<ConversationId, Arc<Known>>>,
     tasks: Mutex<JoinSet<()>>,
+    stopping: Cancel,
 }
 
 /// What this process holds of a conversation that is driven or watched here.
@@ -87,6 +89,7 @@ impl Runtime {
             world,
             known: Mutex::new(BTreeMap::new()),
             tasks: Mutex::new(JoinSet::new()),
+            stopping: Cancel::new(),
         }))
     }
 
@@ -177,11 +180,12 @@ impl Runtime {
         Drive::begin(Arc::clone(self.world()), id, feed, poked).await
     }
 
-    /// Ends all driving. What is recorded is safe; what was under way goes on where it is driven
-    /// next.
+    /// Ends all driving for good, and gives the leases back. What is recorded is safe; what was
+    /// under way goes on where it is driven next.
     pub async fn stop(&self) {
+        self.0.stopping.cancel();
         let mut tasks = std::mem::take(&mut *lock(&self.0.tasks));
-        tasks.shutdown().await;
+        while tasks.join_next().await.is_some() {}
     }
 
     fn known(&self, id: ConversationId) -> Arc<Known> {
@@ -206,8 +210,12 @@ impl Runtime {
                     if !std::mem::replace(&mut told, true) {
                         known.feed.tell(News::Notice(Notice::Stalled(held.to_string().into())));
                     }
-                    tokio::time::sleep(Duration::from_millis(HELD_MS)).await;
-                    continue;
+                    let stopped = self.0.stopping.cancelled();
+                    let held = Duration::from_millis(HELD_MS);
+                    if tokio::time::timeout(held, stopped).await.is_err() {
+                        continue;
+                    }
+                    Settled::Resting(Rest::Idle)
                 }
                 Err(error) => Settled::Failed(Arc::new(error)),
             };
@@ -217,7 +225,7 @@ impl Runtime {
                 done = state.pokes == pokes;
                 state.driven = !done;
             });
-            if done {
+            if done || self.0.stopping.is_cancelled() {
                 break;
             }
         }
@@ -235,7 +243,15 @@ impl Runtime {
         let linger = Duration::from_millis(self.world().pace.linger_ms);
         loop {
             let pokes = known.state.borrow().pokes;
-            let rest = match drive.step().await? {
+            let stepped = tokio::select! {
+                biased;
+                () = self.0.stopping.cancelled() => {
+                    drive.release().await?;
+                    return Ok(Some(Rest::Idle));
+                }
+                stepped = drive.step() => stepped?,
+            };
+            let rest = match stepped {
                 Stepped::Moved(_) => continue,
                 Stepped::Blocked(rest) => rest,
             };
@@ -250,7 +266,11 @@ impl Runtime {
                 drive.look();
                 continue;
             }
-            if tokio::time::timeout(linger, drive.wait()).await.is_ok() {
+            let waited = tokio::select! {
+                () = self.0.stopping.cancelled() => false,
+                waited = tokio::time::timeout(linger, drive.wait()) => waited.is_ok(),
+            };
+            if waited {
                 continue;
             }
             let wakes_at = drive.wakes_at();
@@ -271,6 +291,7 @@ impl Runtime {
         let mut state = known.state.subscribe();
         let poked = state.wait_for(|state| state.pokes != pokes);
         tokio::select! {
+            () = self.0.stopping.cancelled() => Ok(Some(rest)),
             _ = poked => Ok(None),
             () = sleep_until(wakes_at) => Ok(None),
         }

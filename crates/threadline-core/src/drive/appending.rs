@@ -6,7 +6,7 @@ use super::Driver;
 use super::command::{Command, Notice, Stopped};
 use super::event::{Alarm, Setback};
 use super::planted::planted;
-use super::step::run_state;
+use super::step::{RunState, run_state};
 use crate::history::batch::Batch;
 use crate::history::entry::Entry;
 use crate::history::fact::{Fact, Purpose, ToolStarted};
@@ -25,8 +25,33 @@ pub(super) struct Appending {
     /// The history and the widgets as they are once it is durable.
     history: History,
     widgets: Widgets,
+    /// How agents move by it, entry by entry.
+    moves: Vec<Move>,
     /// How often it was tried in vain.
     setbacks: u32,
+}
+
+/// An agent moves from one state to another.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Move {
+    pub(super) agent: AgentId,
+    pub(super) from: RunState,
+    pub(super) to: RunState,
+}
+
+impl Move {
+    /// How agents move from one history to another.
+    pub(super) fn between<'a>(
+        before: &'a History,
+        after: &'a History,
+    ) -> impl Iterator<Item = Self> + 'a {
+        let moves = after.state().agents.keys().map(|agent| Self {
+            agent: *agent,
+            from: run_state(before, *agent),
+            to: run_state(after, *agent),
+        });
+        moves.filter(|moved| moved.from != moved.to)
+    }
 }
 
 impl Appending {
@@ -37,7 +62,13 @@ impl Appending {
 }
 
 impl Driver {
-    pub(super) fn append(&mut self, proposed: Proposed, widgets: Widgets, out: &mut Vec<Command>) {
+    pub(super) fn append(
+        &mut self,
+        proposed: Proposed,
+        widgets: Widgets,
+        moves: Vec<Move>,
+        out: &mut Vec<Command>,
+    ) {
         let Proposed { batch, history } = proposed;
         let batch = Arc::new(batch);
         out.push(Command::Append(Arc::clone(&batch)));
@@ -50,15 +81,15 @@ impl Driver {
                 self.follow_up(&placed.entry, out);
             }
         }
-        self.appending = Some(Appending { batch, history, widgets, setbacks: 0 });
+        self.appending = Some(Appending { batch, history, widgets, moves, setbacks: 0 });
     }
 
     /// The append under way is durable: now it counts, and what it allows may begin.
     pub(super) fn appended(&mut self, out: &mut Vec<Command>) {
-        let Some(Appending { batch, history, widgets, .. }) = self.appending.take() else {
+        let Some(Appending { batch, history, widgets, moves, .. }) = self.appending.take() else {
             return;
         };
-        let before = std::mem::replace(&mut self.history, history);
+        self.history = history;
         self.widgets = widgets;
         for taken in &batch.taken {
             if planted!(TakeTwice) {
@@ -75,7 +106,9 @@ impl Driver {
             self.note_texts(&placed.entry);
             out.push(Command::Publish(Notice::Entry(Arc::new(placed.entry.clone()))));
         }
-        self.publish_states(&before, out);
+        for Move { agent, from, to } in moves {
+            out.push(Command::Publish(Notice::State { agent, from, to }));
+        }
         for placed in &batch.entries {
             self.follow_up(&placed.entry, out);
         }
@@ -84,15 +117,6 @@ impl Driver {
             snapshot.widgets = self.widgets.encode();
             let snapshot = Box::new(snapshot);
             out.push(Command::KeepSnapshot { snapshot, for_good: due.for_good });
-        }
-    }
-
-    fn publish_states(&self, before: &History, out: &mut Vec<Command>) {
-        for agent in self.history.state().agents.keys() {
-            let (from, to) = (run_state(before, *agent), run_state(&self.history, *agent));
-            if from != to {
-                out.push(Command::Publish(Notice::State { agent: *agent, from, to }));
-            }
         }
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Driver;
+use super::appending::Move;
 use super::command::{Command, Notice, Stopped};
 use super::event::{Alarm, Past, Setback, Ticket};
 use super::place::{Beside, Ending, NotPlaced, Sheet};
@@ -340,7 +341,8 @@ impl Driver {
             Ok(mut proposed) => {
                 let seq = proposed.batch.base.next();
                 proposed.batch.taken.push(Taken { item, seq });
-                self.append(proposed, past.widgets, out);
+                let moves = Move::between(&self.history, &proposed.history).collect();
+                self.append(proposed, past.widgets, moves, out);
             }
             Err(refused) => self.stop(Stopped::Store(refused.to_string()), out),
         }

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::Driver;
+use super::appending::{self, Move};
 use super::calls::CallText;
 use super::command::{Command, Stopped};
 use super::event::{Alarm, Ticket};
 use super::planted::planted;
-use super::step::{CallStep, Step, next_step};
-use super::{Driver, appending};
+use super::step::{CallStep, Step, next_step, run_state};
 use crate::clock::Timestamp;
 use crate::history::entry::Entry;
 use crate::history::fact::{
@@ -72,6 +73,8 @@ pub(super) struct Sheet<'a> {
     pub(super) at: Timestamp,
     counter: &'a dyn TokenCounter,
     ids: &'a dyn IdSource,
+    /// How agents move, entry by entry.
+    pub(super) moves: Vec<Move>,
     /// Whether something had to be left for the next batch.
     pub(super) full: bool,
 }
@@ -98,6 +101,7 @@ impl Sheet<'_> {
         proposal.cause = note.cause;
         proposal.metadata = note.metadata;
         proposal.takes = note.takes;
+        let from = run_state(self.draft.history(), agent);
         let seq = match self.draft.try_place(proposal) {
             Ok(seq) => seq,
             Err(Refused::Size) if !self.draft.is_empty() => {
@@ -106,6 +110,10 @@ impl Sheet<'_> {
             }
             Err(refused) => return Err(NotPlaced::Refused(chain_of(&refused))),
         };
+        let to = run_state(self.draft.history(), agent);
+        if from != to {
+            self.moves.push(Move { agent, from, to });
+        }
         if let Some(widgets) = widgets {
             self.widgets = widgets;
         }
@@ -226,6 +234,7 @@ impl Driver {
             at,
             counter: &*setting.counter,
             ids: &*setting.ids,
+            moves: Vec::new(),
             full: false,
         };
         loop {
@@ -251,7 +260,7 @@ impl Driver {
             return;
         }
         match sheet.draft.finish() {
-            Ok(proposed) => self.append(proposed, sheet.widgets, out),
+            Ok(proposed) => self.append(proposed, sheet.widgets, sheet.moves, out),
             Err(refused) => self.stop(Stopped::Store(chain_of(&refused)), out),
         }
     }

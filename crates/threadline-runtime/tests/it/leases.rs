@@ -97,3 +97,16 @@ async fn a_clock_that_goes_back_an_hour_hurts_nobody() {
     assert!(house.story().await.ends_with("assistant: Hello."));
     assert_eq!(house.entries().await.len(), 8);
 }
+
+#[tokio::test]
+async fn a_runtime_that_stops_gives_its_leases_back() {
+    let house = house("turn\n say It begins\n hang").await;
+    house.submit("k1", Body::Input(Input::from_person("go"))).await;
+    house.until("asks").await;
+    house.runtime.stop().await;
+    let store: Arc<dyn Storage> = Arc::new(house.memory.another_owner("the second".to_owned()));
+    let script = "turn\n say Here it is.";
+    let second = runtime(script, &store, &house.clock, &house.effects, Limits::default());
+    second.drive(house.id).await.unwrap().run().await.unwrap();
+    assert!(house.story().await.ends_with("assistant: Here it is."));
+}
