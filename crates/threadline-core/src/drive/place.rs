@@ -440,7 +440,7 @@ impl Driver {
             return Some(Ending::new(EndReason::Failed, text));
         }
         if turn.steps >= limits.steps {
-            return limit(Limit::Steps, format!("{} steps in one turn", turn.steps));
+            return limit(Limit::Steps, format!("{} in one turn", counted(turn.steps, "step")));
         }
         if let Some(most) = limits.turn_tokens.filter(|most| turn.tokens >= *most) {
             return limit(Limit::Tokens, format!("{} of {most} tokens in one turn", turn.tokens));
@@ -469,7 +469,7 @@ impl Driver {
             return None;
         }
         if turn.calls > limits.calls {
-            let text = format!("{} calls in one turn", turn.calls);
+            let text = format!("{} in one turn", counted(turn.calls, "call"));
             return Some(Ending::new(EndReason::Limit(Limit::Calls), text));
         }
         if turn.repeats > limits.same_call {
@@ -531,6 +531,11 @@ impl Driver {
         let beside = Beside { takes: ending.takes, ..Beside::default() };
         sheet.place(agent, ended, beside).is_ok()
     }
+}
+
+/// A number of things, in words.
+fn counted(number: u32, thing: &str) -> String {
+    if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
 }
 
 /// How a turn ends without an answer.

@@ -112,7 +112,7 @@ fn scripted(script: &str, arguments: &[&str]) -> (i32, String) {
 fn exit_codes_say_what_came_of_it() {
     let calls = "turn\n call calculator {\"expression\":\"1\"}\n usage 9 9\nthen\n say done\n";
     assert_snapshot!(format!("{:?}", scripted(calls, &[])), @r#"(0, "\"answered\" null")"#);
-    assert_snapshot!(format!("{:?}", scripted(calls, &["--max-steps", "1"])), @r#"(3, "\"limit\" \"too many steps: 1 steps in one turn\"")"#);
+    assert_snapshot!(format!("{:?}", scripted(calls, &["--max-steps", "1"])), @r#"(3, "\"limit\" \"too many steps: 1 step in one turn\"")"#);
     assert_snapshot!(format!("{:?}", scripted(calls, &["--max-tokens", "1"])), @r#"(3, "\"limit\" \"too many tokens: 18 of 1 tokens in one turn\"")"#);
     assert_snapshot!(format!("{:?}", scripted("turn\n hang\n", &["--timeout", "1"])), @r#"(3, "\"limit\" \"the time was up\"")"#);
     let asks = "turn\n call dev_ask {\"line\":\"x\"}\nthen\n say done\n";
@@ -140,8 +140,12 @@ fn every_move_of_the_state_machine_is_logged() {
     let log = String::from_utf8(log).unwrap();
     let moves = log.lines().filter_map(|line| line.split("StateMachine: ").nth(1));
     let moves: Vec<&str> = moves.map(|line| line.split(" conversation").next().unwrap()).collect();
-    let waits = ["WaitingInput -> PendingInput", "PendingInput -> WaitingToolResults"];
-    let answers =
-        ["WaitingToolResults -> PendingToolResults", "PendingToolResults -> WaitingInput"];
-    assert_eq!(moves, [waits, answers].concat());
+    let expected = [
+        "WaitingInput -> PendingInput",
+        "PendingInput -> WaitingToolResults",
+        "WaitingToolResults -> ToolResultsReady",
+        "ToolResultsReady -> PendingToolResults",
+        "PendingToolResults -> WaitingInput",
+    ];
+    assert_eq!(moves, expected);
 }
