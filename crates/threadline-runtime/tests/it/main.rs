@@ -1,5 +1,6 @@
 //! Tests of the runtime: scripted models, real stores, real tools.
 
+mod crashes;
 mod faults;
 mod feed;
 mod house;
