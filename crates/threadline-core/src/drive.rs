@@ -17,6 +17,7 @@ mod command;
 mod event;
 mod items;
 mod place;
+pub mod planted;
 mod policy;
 mod setting;
 mod step;
@@ -55,6 +56,8 @@ pub struct Driver {
     texts: BTreeMap<CallId, CallText>,
     /// What waits, as far as it is known here.
     inbox: BTreeMap<ItemNumber, Item>,
+    /// What was taken here: a list that was read before that still has it.
+    taken: BTreeSet<ItemNumber>,
     /// The append under way.
     appending: Option<Appending>,
     /// What has happened and waits to be recorded.
@@ -68,7 +71,7 @@ pub struct Driver {
     /// The rewind under way.
     rewinding: Option<Rewinding>,
     /// Agents whose model is not asked before a while has passed.
-    paused: BTreeSet<AgentId>,
+    paused: BTreeMap<AgentId, Ticket>,
     /// What agents are shown of their tools, by their settings.
     shown: BTreeMap<AgentId, (Arc<AgentJoined>, Shown)>,
     tickets: u64,
@@ -113,13 +116,14 @@ impl Driver {
             widgets: opening.widgets,
             texts: BTreeMap::new(),
             inbox: BTreeMap::new(),
+            taken: BTreeSet::new(),
             appending: None,
             landed: VecDeque::new(),
             asking: BTreeMap::new(),
             running: BTreeMap::new(),
             cancelling: BTreeMap::new(),
             rewinding: None,
-            paused: BTreeSet::new(),
+            paused: BTreeMap::new(),
             shown: BTreeMap::new(),
             tickets: 0,
             wake_at: None,
@@ -159,15 +163,22 @@ impl Driver {
             self.stop(Stopped::NotUnderstood(seq), &mut out);
             return out;
         }
+        let is_delta = matches!(event, Event::Delta { .. });
         self.take_in(event, at, &mut out);
-        self.move_on(at, &mut out);
+        // Most events are bits of answers, which leave nothing to record.
+        if !is_delta || !self.landed.is_empty() {
+            self.move_on(at, &mut out);
+        }
         out
     }
 
     fn take_in(&mut self, event: Event, at: Timestamp, out: &mut Vec<Command>) {
         match event {
             Event::Begin | Event::Due => {}
-            Event::Arrived(items) => self.inbox.extend(items),
+            Event::Arrived(items) => {
+                let new = items.into_iter().filter(|(number, _)| !self.taken.contains(number));
+                self.inbox.extend(new);
+            }
             Event::Appended => self.appended(out),
             Event::NotAppended(setback) => self.not_appended(setback, out),
             Event::Gathered { agent, ticket, gathered } => {
@@ -188,11 +199,11 @@ impl Driver {
 
     fn alarm(&mut self, alarm: Alarm, out: &mut Vec<Command>) {
         match alarm {
-            Alarm::Backoff(agent) => {
-                self.paused.remove(&agent);
+            Alarm::Backoff(agent, ticket) => {
+                self.paused.retain(|of, pause| *of != agent || *pause != ticket);
             }
             Alarm::Append => self.append_again(out),
-            Alarm::Grace(agent) => self.grace_is_over(agent),
+            Alarm::Grace(agent, ticket) => self.grace_is_over(agent, ticket),
             Alarm::Rewind => self.fetch_past_again(out),
         }
     }
@@ -207,11 +218,11 @@ impl Driver {
             return;
         }
         self.ask(out);
-        self.rest(out);
+        self.rest(at, out);
     }
 
     /// Says once that nothing is left to do, and when to look again.
-    fn rest(&mut self, out: &mut Vec<Command>) {
+    fn rest(&mut self, at: Timestamp, out: &mut Vec<Command>) {
         let busy = self.appending.is_some()
             || !self.landed.is_empty()
             || !self.asking.is_empty()
@@ -219,7 +230,7 @@ impl Driver {
             || !self.cancelling.is_empty()
             || !self.paused.is_empty()
             || self.rewinding.is_some();
-        let wake_at = self.next_moment();
+        let wake_at = self.next_moment(at);
         if wake_at != self.wake_at {
             self.wake_at = wake_at;
             out.push(Command::WakeAt(wake_at));
@@ -243,10 +254,12 @@ impl Driver {
         if in_turn.any(asks) { Rest::Approval } else { Rest::Time }
     }
 
-    /// When something will be due: a timer, a question, an item of the inbox.
-    fn next_moment(&self) -> Option<Timestamp> {
+    /// When something will be due: a timer, a question, an item of the inbox. What is due
+    /// already waits for something else than the clock.
+    fn next_moment(&self, at: Timestamp) -> Option<Timestamp> {
         let items = self.inbox.values().filter_map(|item| item.due);
-        self.history.state().wake_at().into_iter().chain(items).min()
+        let moments = self.history.state().moments().chain(items);
+        moments.filter(|moment| *moment > at).min()
     }
 
     fn stop(&mut self, why: Stopped, out: &mut Vec<Command>) {

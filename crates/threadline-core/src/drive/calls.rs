@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::command::{Command, Run};
 use super::event::Outcome;
 use super::place::{Landed, Sheet};
+use super::planted::planted;
 use super::policy::verdict;
 use super::setting::Known;
 use super::step::CallStep;
@@ -297,12 +298,13 @@ impl Driver {
                 };
                 let warnings = fit.arguments.warnings;
                 self.running.insert(id, Running { agent, effect, warnings });
-                out.push(Command::Reconcile(run));
+                let again = planted!(RunOnceAgain);
+                out.push(if again { Command::Run(run) } else { Command::Reconcile(run) });
             }
             (Effect::Once, Err(_)) => self.finish(sheet, agent, id, Status::Unknown, UNKNOWN),
             (Effect::Read | Effect::Idempotent, Ok(fit)) => match fit.known.spec.handling {
                 Handling::Run(rules) if attempt < setting.limits.call_attempts => {
-                    let authority = Authority::Rule("run again after a stop".into());
+                    let authority = authority_of(sheet, agent, id);
                     let rules = RunRules { effect, ..rules };
                     self.start(sheet, agent, id, rules, authority, fit.arguments, attempt + 1);
                 }
@@ -406,6 +408,16 @@ impl Driver {
     /// What a model wrote of a call: on record, or on the sheet.
     fn texts_in<'a>(&'a self, sheet: &'a Sheet<'_>, id: CallId) -> Option<&'a CallText> {
         self.texts.get(&id).or_else(|| sheet.texts.get(&id))
+    }
+}
+
+/// Who allowed a call that was started before.
+fn authority_of(sheet: &Sheet<'_>, agent: AgentId, id: CallId) -> Authority {
+    let agent = sheet.draft.history().agent(agent);
+    let call = agent.and_then(|agent| agent.open_calls().find(|(open, _)| *open == id));
+    match call.and_then(|(_, call)| call.approval?.given) {
+        Some(given) => Authority::Approval(given),
+        None => Authority::Rule("as it was started before".into()),
     }
 }
 

@@ -337,10 +337,15 @@ impl PathState {
 
     /// When the next timer or question is due.
     pub fn wake_at(&self) -> Option<Timestamp> {
+        self.moments().min()
+    }
+
+    /// When timers and questions are due.
+    pub fn moments(&self) -> impl Iterator<Item = Timestamp> {
         let timers = self.timers.values().map(|timer| timer.set.when);
         let open = self.agents.values().flat_map(|agent| agent.open_calls());
         let questions = open.filter_map(|(_, call)| call.approval.filter(|a| a.answer.is_none()));
-        timers.chain(questions.map(|question| question.until)).min()
+        timers.chain(questions.map(|question| question.until))
     }
 
     pub(super) fn sums(&self, ledger: &Ledger) -> Sums {

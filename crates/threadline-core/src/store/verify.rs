@@ -104,7 +104,7 @@ pub async fn verify(
             }
             previous = record.hash;
             report.bytes += u64::try_from(record.size()).unwrap_or(u64::MAX);
-            if let (Some(deep), Some(inside)) = (&mut deep, look.inside) {
+            if let (Some(deep), Some(inside)) = (&mut deep, &look.inside) {
                 deep.record(next, record.hash, inside, &mut report).await?;
             }
             next = next.next();
@@ -202,7 +202,7 @@ impl<'a> Deep<'a> {
         &mut self,
         seq: Seq,
         hash: Digest,
-        inside: Result<Inside, UnreadableRecord>,
+        inside: &Result<Inside, UnreadableRecord>,
         report: &mut Report,
     ) -> Result<(), StoreError> {
         let Inside { entry, counts, words } = match inside {
@@ -221,9 +221,9 @@ impl<'a> Deep<'a> {
         if let Fact::Unrecognised(_) = entry.fact {
             report.unrecognised += 1;
         }
-        self.check_attachments(&entry, report).await?;
-        self.check_index(seq, words, report).await?;
-        let row = self.fold(&entry, hash, counts, report).await?;
+        self.check_attachments(entry, report).await?;
+        self.check_index(seq, *words, report).await?;
+        let row = self.fold(entry, hash, *counts, report).await?;
         self.check_row(seq, row.as_ref(), report).await
     }
 

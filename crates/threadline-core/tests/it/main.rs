@@ -14,5 +14,6 @@ mod history;
 mod projection;
 mod properties;
 mod records;
+mod run_states;
 mod strategies;
 mod tokens;

@@ -1,5 +1,7 @@
 //! What watchers receive.
 
+use std::fmt::Write as _;
+
 use threadline_core::drive::Notice;
 use threadline_core::id::Seq;
 use threadline_core::provider::Delta;
@@ -36,7 +38,9 @@ async fn a_watcher_sees_an_answer_as_it_comes() {
                 News::Notice(Notice::Delta { delta: Delta::Fragment { text, .. }, .. }) => {
                     told += &text;
                 }
-                News::Notice(Notice::State { from, to, .. }) => told += &format!("[{from} > {to}]"),
+                News::Notice(Notice::State { from, to, .. }) => {
+                    write!(told, "[{from} > {to}]").unwrap();
+                }
                 News::Notice(Notice::Entry(_) | Notice::Delta { .. } | Notice::Stalled(_))
                 | News::Progress { .. } => {}
             }

@@ -36,7 +36,7 @@ pub(crate) struct Deed {
 }
 
 impl Deed {
-    pub(crate) fn new(
+    pub(crate) fn named(
         name: &str,
         effect: Effect,
         verdict: Verdict,
@@ -65,9 +65,7 @@ impl Tool for Deed {
     async fn call(&self, arguments: &str, context: &ToolContext) -> ToolOutcome {
         let call = context.call.to_string();
         *self.effects.lock().unwrap().entry(call).or_default() += 1;
-        if arguments.contains("panic") {
-            panic!("as it was told");
-        }
+        assert!(!arguments.contains("panic"), "as it was told");
         if arguments.contains("hang") {
             std::future::pending::<()>().await;
         }
@@ -140,10 +138,10 @@ pub(crate) fn runtime(
 ) -> Runtime {
     let tools: Vec<Arc<dyn Tool>> = vec![
         Arc::new(Calculator::new()),
-        Deed::new("read", Effect::Read, Verdict::Allow, effects),
-        Deed::new("write", Effect::Idempotent, Verdict::Allow, effects),
-        Deed::new("pay", Effect::Once, Verdict::Allow, effects),
-        Deed::new("ask", Effect::Once, Verdict::Ask, effects),
+        Deed::named("read", Effect::Read, Verdict::Allow, effects),
+        Deed::named("write", Effect::Idempotent, Verdict::Allow, effects),
+        Deed::named("pay", Effect::Once, Verdict::Allow, effects),
+        Deed::named("ask", Effect::Once, Verdict::Ask, effects),
     ];
     let world = World::new(
         Arc::clone(store),
@@ -212,7 +210,8 @@ impl House {
 
 /// A line of a story without what says nothing here: digests, keys, how long things took.
 fn shortened(line: &str) -> String {
-    let bare = line.contains(" asks ") || line.contains(" starts ") || line.contains("elapsed_ms");
+    let words = [" asks ", " starts ", "{\"elapsed_ms\"", "{\"error\""];
+    let bare = words.iter().any(|word| line.contains(word));
     match (line.find(" {"), line.find("}: ")) {
         (Some(from), None) if bare => line[..from].to_owned(),
         (Some(from), Some(to)) if bare => format!("{}{}", &line[..from], &line[to + 1..]),

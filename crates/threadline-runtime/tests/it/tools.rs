@@ -82,8 +82,8 @@ async fn a_panic_a_hang_and_a_failure_are_results() {
     read c5.2 starts read
     pay c5.3 starts once
     pay c5.4 starts once
-    read c5.0 failed {"error":"the tool panicked: as it was told"}: the tool panicked: as it was told
-    pay c5.1 unknown {"error":"the tool panicked: as it was told"}: the tool panicked: as it was told
+    read c5.0 failed: the tool panicked: as it was told
+    pay c5.1 unknown: the tool panicked: as it was told
     pay c5.4 failed: it did not work
     read c5.2 failed: no answer within 0.4 s
     pay c5.3 unknown: no answer within 0.4 s

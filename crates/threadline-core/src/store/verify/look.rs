@@ -4,6 +4,7 @@
 
 use std::num::NonZero;
 use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, Builder, available_parallelism};
 
 use crate::history::Counts;
@@ -15,8 +16,8 @@ use crate::tokens::TokenCounter;
 
 /// The most threads that look at records.
 const THREADS_CAP: usize = 4;
-/// The fewest records that are worth a thread of their own.
-const WORTH_A_THREAD: usize = 64;
+/// How many records a thread takes at a time.
+const BLOCK: usize = 64;
 
 /// What a record says by itself.
 pub(super) struct Look {
@@ -41,29 +42,39 @@ pub(super) fn look_at(
     records: &[Record],
     previous: Digest,
     counter: Option<&dyn TokenCounter>,
-) -> Vec<Look> {
+) -> impl Iterator<Item = Look> {
+    let blocks: Vec<_> = blocks(records, previous).collect();
+    let next = AtomicUsize::new(0);
+    // Each thread takes block after block, so that one that gets little time holds nobody up.
+    let work = || {
+        let mut done = Vec::new();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some((block, before)) = blocks.get(number) else { return done };
+            done.push((number, look(block, *before, counter)));
+        }
+    };
     let threads = available_parallelism().map_or(1, NonZero::get).min(THREADS_CAP);
-    let share = records.len().div_ceil(threads).max(WORTH_A_THREAD);
-    let (own, others) = records.split_at(share.min(records.len()));
-    thread::scope(|scope| {
-        let mut previous_of_next = own.last().map_or(previous, |record| record.hash);
-        let mut under_way = Vec::new();
-        for part in others.chunks(share) {
-            let before = previous_of_next;
-            previous_of_next = part.last().map_or(before, |record| record.hash);
-            let thread = Builder::new().spawn_scoped(scope, move || look(part, before, counter));
-            under_way.push((part, before, thread));
+    let others = threads.min(blocks.len()).saturating_sub(1);
+    let mut done = thread::scope(|scope| {
+        // One that is not to be had is done without.
+        let spawn = |_| Builder::new().spawn_scoped(scope, work).ok();
+        let under_way: Vec<_> = (0..others).filter_map(spawn).collect();
+        let mut done = work();
+        for thread in under_way {
+            done.extend(thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
         }
-        let mut looks = look(own, previous, counter);
-        for (part, before, thread) in under_way {
-            looks.extend(match thread.map(thread::ScopedJoinHandle::join) {
-                Ok(Ok(looks)) => looks,
-                Ok(Err(panic)) => resume_unwind(panic),
-                // There is no further thread to be had.
-                Err(_) => look(part, before, counter),
-            });
-        }
-        looks
+        done
+    });
+    done.sort_unstable_by_key(|(number, _)| *number);
+    done.into_iter().flat_map(|(_, looks)| looks)
+}
+
+/// Records in blocks, each with the hash before it.
+fn blocks(records: &[Record], previous: Digest) -> impl Iterator<Item = (&[Record], Digest)> {
+    records.chunks(BLOCK).scan(previous, |previous, block| {
+        let before = block.last().map_or(*previous, |last| last.hash);
+        Some((block, std::mem::replace(previous, before)))
     })
 }
 

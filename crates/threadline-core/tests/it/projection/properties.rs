@@ -123,7 +123,7 @@ impl<'a> Scene<'a> {
         for part in &context.parts {
             check_tokens(part, seen);
         }
-        self.check_order(&context, &material);
+        self.check_order(&context);
         self.check_opening(&context);
         self.check_lines(&context, &material, seen);
         self.check_screen(&context, &material);
@@ -137,16 +137,20 @@ impl<'a> Scene<'a> {
             let opening = self.opening.clone().filter(|place| *place < from);
             let opening: Vec<_> = opening.map(|place| self.all.window[place].clone()).collect();
             seen.gaps += u32::from(from > self.opening.end);
-            material.window.drain(..from);
-            material.window.splice(..0, opening);
+            if from > self.opening.end && choices.percent(30) {
+                material.window.drain(self.opening.end..from);
+            } else {
+                material.window.drain(..from);
+                material.window.splice(..0, opening);
+            }
         }
         material
     }
 
-    /// Everything shown is of the thread, once, in its order; and what is left out of the window
-    /// lies at its beginning or between what began the turn and the rest.
-    fn check_order(&self, context: &Context, material: &Material) {
-        let rows: Vec<&OutlineRow> = material.window.iter().map(|(row, _)| row).collect();
+    /// Everything shown is of the thread, once, in its order; but for what began the turn it is
+    /// the end of the thread, and begins with an exchange.
+    fn check_order(&self, context: &Context) {
+        let rows: Vec<&OutlineRow> = self.all.window.iter().map(|(row, _)| row).collect();
         let recap = |seq: Seq| rows.iter().any(|row| row.seq == seq && row.kind == RowKind::Recap);
         let sources: Vec<Seq> = context.parts.iter().filter_map(entry_of).collect();
         let once: BTreeSet<Seq> = sources.iter().copied().collect();
@@ -158,13 +162,26 @@ impl<'a> Scene<'a> {
         let of_opening = |seq: Seq| opening.iter().any(|(row, _)| row.seq == seq);
         let shown: Vec<Seq> = shown.into_iter().filter(|seq| !of_opening(*seq)).collect();
         let unsealed = unsealed(self.history, self.agent);
-        let showable: Vec<Seq> = rows
-            .iter()
+        let showable: Vec<&OutlineRow> = rows
+            .into_iter()
             .filter(|row| row.kind != RowKind::Recap && Some(row.seq) != unsealed)
-            .map(|row| row.seq)
-            .filter(|seq| !of_opening(*seq))
+            .filter(|row| !of_opening(row.seq))
             .collect();
-        assert!(showable.ends_with(&shown), "{shown:?} is no end of {showable:?}");
+        let left_out = showable.len().checked_sub(shown.len()).unwrap();
+        let (left_out, end) = showable.split_at(left_out);
+        assert!(end.iter().map(|row| row.seq).eq(shown.iter().copied()), "{shown:?} is no end");
+        if let (Some(last), Some(first)) = (left_out.last(), end.first()) {
+            let begins = match first.kind {
+                RowKind::Message | RowKind::Input | RowKind::Output | RowKind::Answer => {
+                    !is_input(last)
+                }
+                RowKind::Results | RowKind::Ended | RowKind::Recap => false,
+            };
+            // Inputs that began the turn may come between them.
+            let turn = turn(self.history, self.agent);
+            let of_turn = turn.is_some_and(|turn| last.seq < turn && turn < first.seq);
+            assert!(begins || of_turn, "{first:?} does not begin an exchange");
+        }
     }
 
     /// What began the turn is there, whole.

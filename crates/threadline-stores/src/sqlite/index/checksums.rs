@@ -188,7 +188,7 @@ mod tests {
         for _ in 0..texts {
             number += 1 + i64::try_from(choices.below(4)).unwrap();
             let length = [3, 30, 300, 3000][choices.index(4)];
-            let words: Vec<_> = (0..1 + choices.index(length))
+            let words: Vec<_> = (0..=choices.index(length))
                 .map(|_| match choices.below(20) {
                     0 => "天气".to_owned(),
                     1 => "é".repeat(40),
