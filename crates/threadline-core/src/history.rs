@@ -25,7 +25,7 @@ pub use counts::{Counts, one_line};
 pub use fold::{
     AGENTS_CAP, LIVE_RESULT_CAP_TOKENS, PINS_CAP, POLICIES_CAP, RECAPS_CAP, TIMERS_CAP, WIDGETS_CAP,
 };
-pub use propose::{Aftermath, Draft, Proposal, Proposed, Refused, Stamp};
+pub use propose::{Aftermath, Draft, DraftMark, Proposal, Proposed, Refused, Stamp};
 
 use self::batch::{AgentSums, Sums};
 use self::entry::Entry;

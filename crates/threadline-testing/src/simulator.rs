@@ -26,7 +26,7 @@ mod world;
 
 use std::fmt;
 
-pub use chaos::{Fault, Swarm};
+pub use chaos::Fault;
 pub use gear::Class;
 pub use mark::{Coverage, Mark};
 

@@ -4,6 +4,7 @@ mod aside;
 mod line;
 mod progress;
 mod safe_json;
+mod stream;
 mod width;
 
 use std::io::{self, BufWriter, IsTerminal as _, Write as _};
@@ -16,6 +17,7 @@ use threadline_core::sanitise;
 pub(crate) use aside::{aside, aside_piece};
 pub(crate) use line::Line;
 pub(crate) use progress::Progress;
+pub(crate) use stream::Wrapping;
 
 /// The narrowest terminal that is written for; on a narrower one, lines are as long as on this.
 const NARROWEST: usize = 20;

@@ -65,8 +65,8 @@ pub(crate) fn finished(finished: &ToolFinished) -> (&'static str, String) {
         Status::Success if said.is_empty() => ("✓", format!("{name} is done")),
         Status::Success => ("✓", said),
         Status::Failed => ("✗", format!("{name} failed: {said}")),
-        Status::Skipped => ("–", format!("{name} was not run: {said}")),
-        Status::Unknown => ("?", format!("nobody knows whether {name} was done: {said}")),
+        Status::Skipped => ("–", format!("{name}: {said}")),
+        Status::Unknown => ("?", format!("{name}: {said}")),
     }
 }
 

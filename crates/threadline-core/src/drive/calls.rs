@@ -241,20 +241,9 @@ impl Driver {
                 (Status::Failed, Reply { result, metadata, ..Reply::default() })
             }
         };
-        if reply.changes.len() >= sheet.draft.room().0 {
-            // It comes first in the next batch. What would not fit even there is refused.
-            if sheet.draft.is_empty() {
-                let words = "not done: it makes too many changes at once";
-                self.finish(sheet, agent, id, Status::Failed, words);
-            }
-            return;
-        }
-        for change in reply.changes {
-            let changed = WidgetChanged { widget: Arc::clone(&widget), change, call: Some(id) };
-            if !sheet.place_for(agent, changed, id) {
-                return;
-            }
-        }
+        let changed =
+            |change| WidgetChanged { widget: Arc::clone(&widget), change, call: Some(id) };
+        let changes = reply.changes.into_iter().map(changed);
         let finished = ToolFinished {
             call: id,
             name: text.name,
@@ -265,7 +254,19 @@ impl Driver {
             warnings: arguments.warnings.clone(),
             error: None,
         };
-        Self::place_finished(sheet, agent, finished, Some(reply.metadata));
+        let before = (sheet.draft.mark(), sheet.widgets.clone());
+        let placed = changes.into_iter().all(|changed| sheet.place_for(agent, changed, id))
+            && Self::place_finished(sheet, agent, finished, Some(reply.metadata));
+        if !placed {
+            // All of it or nothing: it comes first in the next batch. What does not fit even
+            // there is refused.
+            sheet.draft.back_to(before.0);
+            sheet.widgets = before.1;
+            if sheet.draft.is_empty() {
+                let words = "not done: it changes too much at once";
+                self.finish(sheet, agent, id, Status::Failed, words);
+            }
+        }
     }
 
     /// A call that an earlier process started and that has no end: run again what may run again,

@@ -210,7 +210,40 @@ pub struct Draft<'a> {
     stamp: Stamp<'a>,
 }
 
+/// A place in the making of a batch, to come back to.
+#[derive(Clone, Debug)]
+pub struct DraftMark {
+    history: History,
+    placed: usize,
+    rows: usize,
+    touched: BTreeSet<AgentId>,
+    taken: usize,
+    bytes: usize,
+}
+
 impl<'a> Draft<'a> {
+    /// Where it stands.
+    pub fn mark(&self) -> DraftMark {
+        DraftMark {
+            history: self.history.clone(),
+            placed: self.placed.len(),
+            rows: self.rows.len(),
+            touched: self.touched.clone(),
+            taken: self.taken.len(),
+            bytes: self.bytes,
+        }
+    }
+
+    /// Takes back what was placed since a mark of this draft.
+    pub fn back_to(&mut self, mark: DraftMark) {
+        self.history = mark.history;
+        self.placed.truncate(mark.placed);
+        self.rows.truncate(mark.rows);
+        self.touched = mark.touched;
+        self.taken.truncate(mark.taken);
+        self.bytes = mark.bytes;
+    }
+
     /// The history with what is placed so far.
     pub fn history(&self) -> &History {
         &self.history
@@ -232,7 +265,7 @@ impl<'a> Draft<'a> {
     }
 
     /// How many more facts it takes, and how many more bytes.
-    pub fn room(&self) -> (usize, usize) {
+    fn room(&self) -> (usize, usize) {
         let placed = self.placed.len() - self.settled;
         (BATCH_CAP_ENTRIES.saturating_sub(placed), BATCH_CAP_BYTES.saturating_sub(self.bytes))
     }

@@ -6,9 +6,10 @@ use threadline_core::history::fact::{Digest, FailureKind, Stop, Usage};
 use threadline_core::history::metadata::Metadata;
 use threadline_core::provider::{BlockIndex, BlockKind, Delta, Prepared, ProviderError};
 
-use super::chaos::Swarm;
+use super::chaos::{Mood, Swarm};
 use super::gear;
 use super::mark::Mark;
+use super::notebook::{BULKY, NOTE};
 use super::{Course, Directed};
 use crate::ids::Choices;
 
@@ -118,7 +119,7 @@ fn answer(choices: &mut Choices, swarm: &Swarm, asked: &Asked<'_>) -> (Vec<Plann
     }
     let odd = choices.below(1000);
     let calls = 1 + choices.below(swarm.calls.max(1));
-    if swarm.stubborn {
+    if swarm.mood == Mood::Stubborn {
         blocks.push(call("look", "{\"n\":7}".to_owned()));
         return (blocks, Stop::Done);
     }
@@ -134,7 +135,7 @@ fn answer(choices: &mut Choices, swarm: &Swarm, asked: &Asked<'_>) -> (Vec<Plann
         }
         _ => {}
     }
-    let wants_calls = swarm.calls > 0 && (swarm.tireless || odd < 640);
+    let wants_calls = swarm.calls > 0 && (swarm.mood == Mood::Tireless || odd < 640);
     if !wants_calls {
         blocks.push(text(asked, "that is all"));
         return (blocks, Stop::Done);
@@ -155,10 +156,13 @@ fn answer(choices: &mut Choices, swarm: &Swarm, asked: &Asked<'_>) -> (Vec<Plann
 }
 
 fn drawn_call(choices: &mut Choices, swarm: &Swarm, n: u64) -> Planned {
-    if swarm.bulky {
-        return call("look", format!("{{\"n\":{n}}}"));
+    if swarm.mood == Mood::Bulky {
+        let name = if choices.percent(30) { NOTE } else { "look" };
+        return call(name, format!("{{\"n\":{}}}", BULKY + n));
     }
-    let names: Vec<&str> = if choices.percent(swarm.harmless) {
+    let names: Vec<&str> = if swarm.mood == Mood::Eager {
+        vec!["look", "set", "send", "send_known"]
+    } else if choices.percent(swarm.harmless) {
         vec!["look", "set", "set", "set_alone", "note"]
     } else {
         gear::callable().collect()

@@ -45,9 +45,24 @@ impl Fault {
     ];
 }
 
+/// What kind of conversation it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mood {
+    /// Nothing is peculiar about it.
+    Usual,
+    /// The model makes the same call again and again.
+    Stubborn,
+    /// The model never comes to an end by itself.
+    Tireless,
+    /// More slow calls at once than may run, and a person who thinks better of them.
+    Eager,
+    /// Results and changes are so large that few fit into a batch.
+    Bulky,
+}
+
 /// How often things go wrong in a run, in a hundred each, and how large it is.
 #[derive(Clone, Debug)]
-pub struct Swarm {
+pub(super) struct Swarm {
     pub(super) store: u64,
     pub(super) lost: u64,
     pub(super) reads: u64,
@@ -66,12 +81,10 @@ pub struct Swarm {
     pub(super) calls: u64,
     /// How many of a hundred calls name a tool that may run again.
     pub(super) harmless: u64,
-    /// Whether the model makes the same call again and again.
-    pub(super) stubborn: bool,
-    /// Whether the model never comes to an end by itself.
-    pub(super) tireless: bool,
-    /// Whether results are so large that few fit into a batch.
-    pub(super) bulky: bool,
+    pub(super) mood: Mood,
+    pub(super) agents: u32,
+    /// When a timer fires, if there is one.
+    pub(super) timer_ms: Option<u64>,
     /// Whether workers keep their lease at rest.
     pub(super) lingers: bool,
     pub(super) limits: Limits,
@@ -127,7 +140,14 @@ impl Swarm {
             }
         }
         let odd = choices.below(100);
-        let bulky = choices.below(500) == 0;
+        let bulky = choices.below(250) == 0;
+        let mood = match odd {
+            _ if bulky => Mood::Bulky,
+            0..=3 => Mood::Stubborn,
+            4..=9 => Mood::Tireless,
+            14..=23 => Mood::Eager,
+            _ => Mood::Usual,
+        };
         // Some models hardly ever answer.
         let model = if (10..14).contains(&odd) { 95 } else { model };
         Self {
@@ -142,16 +162,24 @@ impl Swarm {
             jumps,
             workers: 1 + choices.index(3),
             inputs: 1 + choices.below(6),
-            calls: if bulky { 6 } else { choices.below(5) },
-            bulky,
+            calls: match mood {
+                Mood::Bulky => 6,
+                Mood::Eager => 4,
+                Mood::Usual | Mood::Stubborn | Mood::Tireless => choices.below(5),
+            },
             harmless: choices.pick(&[0, 20, 50, 80]).copied().unwrap_or(0),
-            stubborn: odd < 4,
-            tireless: (4..10).contains(&odd),
+            mood,
+            agents: if choices.percent(35) { 2 } else { 1 },
+            timer_ms: choices.percent(20).then(|| choices.below(9_000)),
             lingers: choices.percent(50),
             limits: Limits {
-                steps: if odd % 3 == 0 { 20 } else { 6 },
-                calls: if odd % 4 == 0 { 5 } else { 14 },
-                side_by_side: if bulky { 8 } else { 1 + choices.index(4) },
+                steps: if odd.is_multiple_of(3) { 20 } else { 6 },
+                calls: if odd.is_multiple_of(4) { 5 } else { 14 },
+                side_by_side: match mood {
+                    Mood::Bulky => 8,
+                    Mood::Eager => 2,
+                    Mood::Usual | Mood::Stubborn | Mood::Tireless => 1 + choices.index(4),
+                },
                 ..limits()
             },
         }
@@ -181,9 +209,9 @@ impl Swarm {
             inputs: 0,
             calls: 0,
             harmless: 0,
-            stubborn: false,
-            tireless: false,
-            bulky: false,
+            mood: Mood::Usual,
+            agents: 1,
+            timer_ms: None,
             lingers: false,
             limits: limits(),
         }

@@ -11,7 +11,7 @@ use threadline_core::history::batch::{BATCH_CAP_BYTES, Batch};
 use threadline_core::history::entry::Entry;
 use threadline_core::history::fact::{
     Answer, Approver, Block, CallOptions, Effect, EndReason, Fact, FailureKind, Limit, Output,
-    Status, Stop, ToolFinished, Verdict,
+    Sender, Status, Stop, ToolFinished, Verdict,
 };
 use threadline_core::history::snapshot::Snapshot;
 use threadline_core::history::state::{OpenCall, Stage};
@@ -21,8 +21,10 @@ use threadline_core::tokens::Estimator;
 use threadline_core::tool::Catalogue;
 
 use super::answer::tags;
+use super::chaos::Mood;
 use super::execute::must_not_repeat;
 use super::mark::Mark;
+use super::store::Letter;
 use super::world::World;
 
 /// What the checkers remember.
@@ -36,8 +38,8 @@ pub(super) struct Check {
     pub(super) finished: BTreeSet<u64>,
     /// The invocations that failed with something streamed.
     partial: BTreeSet<u64>,
-    /// Failed invocations since the last output, seal or turn.
-    failures: u32,
+    /// Failed invocations of each agent since its last output, seal or turn.
+    failures: BTreeMap<AgentId, u32>,
 }
 
 impl World {
@@ -57,18 +59,13 @@ impl World {
         if bytes > BATCH_CAP_BYTES / 2 {
             self.hit(Mark::BatchBytes);
         }
-        if !batch.rows.is_empty() && !self.swarm.bulky {
-            self.check_prefix();
+        let agents: BTreeSet<AgentId> = batch.rows.iter().map(|row| row.agent).collect();
+        let bulky = self.swarm.mood == Mood::Bulky;
+        for agent in agents.into_iter().filter(|_| !bulky) {
+            self.check_prefix(agent);
         }
-        let cancels = batch.entries.iter().any(|placed| match &placed.entry.fact {
-            Fact::TurnEnded(ended) => ended.reason == EndReason::Cancelled,
-            _ => false,
-        });
-        let base = self.store.state_at(batch.base).map(|(history, _)| history);
-        let asked = |history| run_state(history, AgentId::FIRST) == RunState::AwaitingApproval;
-        if cancels && base.is_some_and(asked) {
-            self.hit(Mark::CancelAsked);
-        }
+        self.check_recorded(batch);
+        self.check_taken(batch);
         let rewinds = batch.entries.iter().any(|p| matches!(p.entry.fact, Fact::Rewound(_)));
         if rewinds {
             let calls = |p: &threadline_core::history::batch::Placed| {
@@ -84,9 +81,9 @@ impl World {
     }
 
     /// Whatever is durable can be shown to a model.
-    fn check_prefix(&mut self) {
+    fn check_prefix(&mut self, agent: AgentId) {
         let history = self.store.history();
-        let (agent, instruction) = (AgentId::FIRST, None);
+        let instruction = None;
         let gather =
             Gather { history: history.clone(), tokens: u64::MAX, instruction, catalogue: None };
         let Gathered { instruction, window } = self.store.gather(agent, &gather);
@@ -97,6 +94,33 @@ impl World {
         match project(history, agent, &material, &none, &options, &Estimator) {
             Ok(context) => self.check_context(&context),
             Err(error) => self.fail("I-15", error.to_string()),
+        }
+    }
+
+    /// What a widget makes of a call is in one batch with the call's end.
+    fn check_recorded(&mut self, batch: &Batch) {
+        let ends = |call: CallId| {
+            batch.entries.iter().any(|placed| match &placed.entry.fact {
+                Fact::ToolFinished(finished) => finished.call == call,
+                _ => false,
+            })
+        };
+        for placed in &batch.entries {
+            if let Fact::WidgetChanged(changed) = &placed.entry.fact
+                && let Some(call) = changed.call.filter(|call| !ends(*call))
+            {
+                return self.fail("recorded", format!("a change of {call} without its end"));
+            }
+        }
+    }
+
+    /// Nothing is taken before it is due.
+    fn check_taken(&mut self, batch: &Batch) {
+        for taken in &batch.taken {
+            let due = self.store.inbox.get(&taken.item).and_then(|letter| letter.item.due);
+            if due.is_some_and(|due| due > batch.at()) {
+                return self.fail("due", format!("item {} was taken too early", taken.item.0));
+            }
         }
     }
 
@@ -113,8 +137,15 @@ impl World {
         match &entry.fact {
             Fact::Input(input) => {
                 match agent.map(|agent| &agent.stage) {
-                    Some(Stage::Resting) => self.check.failures = 0,
+                    Some(Stage::Resting) => drop(self.check.failures.remove(&entry.agent)),
                     _ => self.hit(Mark::Steered),
+                }
+                if let Sender::Timer { .. } = input.from {
+                    self.hit(Mark::TimerFired);
+                }
+                let mut agents = before.state().agents.iter();
+                if agents.any(|(id, agent)| *id != entry.agent && agent.in_turn()) {
+                    self.hit(Mark::SideAgents);
                 }
                 if let Some(key) = &input.client_key
                     && !self.check.keys.insert(Arc::clone(key))
@@ -123,11 +154,11 @@ impl World {
                 }
             }
             Fact::InvocationStarted(_) => {
-                if self.check.failures >= self.swarm.limits.attempts {
-                    let text = format!("asked again after {} failures", self.check.failures);
-                    self.fail("I-20", text);
+                let failures = self.check.failures.get(&entry.agent).copied().unwrap_or(0);
+                if failures >= self.swarm.limits.attempts {
+                    self.fail("I-20", format!("asked again after {failures} failures"));
                 }
-                if self.check.failures > 0 {
+                if failures > 0 {
                     self.hit(Mark::Retried);
                 }
                 if agent.and_then(|a| a.turn.as_ref()).is_some_and(|turn| turn.input == "third") {
@@ -135,7 +166,7 @@ impl World {
                 }
             }
             Fact::InvocationFailed(failed) => {
-                self.check.failures += 1;
+                *self.check.failures.entry(entry.agent).or_default() += 1;
                 let streamed = failed.streamed.iter().map(text_of);
                 self.check.partial.extend(streamed.flat_map(tags));
                 if failed.kind == FailureKind::Cancelled && !failed.streamed.is_empty() {
@@ -153,7 +184,7 @@ impl World {
             }
             Fact::Output(output) => self.check_output(entry, output, before),
             Fact::ToolResults(results) => {
-                self.check.failures = 0;
+                self.check.failures.remove(&entry.agent);
                 let order: Vec<Option<CallId>> = results
                     .results
                     .iter()
@@ -178,7 +209,7 @@ impl World {
                 if !rises || started.attempt > self.swarm.limits.call_attempts {
                     self.fail("I-12", format!("attempt {} of {}", started.attempt, started.call));
                 }
-                self.sees_run();
+                self.sees_run(entry.agent);
                 if started.arguments.is_some() {
                     self.hit(Mark::Mended);
                 }
@@ -202,17 +233,45 @@ impl World {
                     EndReason::Limit(Limit::Calls) => self.hit(Mark::LimitCalls),
                     EndReason::Limit(Limit::SameCall) => self.hit(Mark::SameCall),
                     EndReason::Failed if failures >= 5 => self.hit(Mark::GaveUp),
+                    EndReason::Cancelled => {
+                        let awaits = run_state(before, entry.agent) == RunState::PendingToolResults;
+                        let asked = awaits && self.was_asked(entry);
+                        if asked {
+                            self.hit(Mark::CancelAsked);
+                        }
+                    }
                     EndReason::Limit(_)
                     | EndReason::Failed
-                    | EndReason::Cancelled
                     | EndReason::DoesNotFit
                     | EndReason::Withdrawn => {}
                 }
             }
             Fact::Note(note) => self.mark_refusal(&note.text),
             Fact::InstructionSet(_) => self.hit(Mark::Instructed),
+            Fact::AgentJoined(_) => self.hit(Mark::JoinedAgain),
+            Fact::AgentLeft(_) => self.hit(Mark::Left),
             _ => {}
         }
+    }
+
+    /// Whether the calls that were just sealed were skipped though a person was asked.
+    fn was_asked(&self, ended: &Entry) -> bool {
+        let sealed = self.store.at(ended.seq.before()).map(|stored| &stored.entry.fact);
+        let Some(Fact::ToolResults(results)) = sealed else { return false };
+        let finished = results.results.iter().filter_map(|seq| self.store.at(*seq));
+        let calls = finished.filter_map(|stored| match &stored.entry.fact {
+            Fact::ToolFinished(finished) if finished.status == Status::Skipped => {
+                Some((finished.call, stored.entry.seq))
+            }
+            _ => None,
+        });
+        calls.into_iter().any(|(call, seq)| {
+            let state = self.store.state_at(seq.before()).map(|(history, _)| history);
+            let open = state.and_then(|history| history.agent(ended.agent)).and_then(|agent| {
+                agent.open_calls().find(|(id, _)| *id == call).and_then(|(_, open)| open.approval)
+            });
+            open.is_some_and(|question| question.answer.is_none())
+        })
     }
 
     fn mark_refusal(&mut self, text: &str) {
@@ -220,6 +279,7 @@ impl World {
             ("a step is under way", Mark::RewindRefused),
             ("nothing to cancel", Mark::CancelNothing),
             ("nobody asks", Mark::ApprovalTooLate),
+            ("is not in the conversation", Mark::NobodyThere),
         ];
         for (words, mark) in marks {
             if text.contains(words) {
@@ -229,7 +289,7 @@ impl World {
     }
 
     fn check_output(&mut self, entry: &Entry, output: &Output, before: &History) {
-        self.check.failures = 0;
+        self.check.failures.remove(&entry.agent);
         let unfinished: Vec<u64> = output
             .blocks
             .iter()
@@ -320,7 +380,14 @@ impl World {
         }
         let allowed = match run.tool.verdict {
             Verdict::Allow => true,
-            Verdict::Ask => open.approval.is_some_and(|q| q.answer == Some(Answer::Allow)),
+            Verdict::Ask => {
+                let policies = &self.store.history().ledger().policies;
+                let by_rule = policies.iter().any(|policy| policy.tool == run.tool.name);
+                if by_rule {
+                    self.hit(Mark::AlwaysAllowed);
+                }
+                by_rule || open.approval.is_some_and(|q| q.answer == Some(Answer::Allow))
+            }
             Verdict::Deny => false,
         };
         if !allowed {
@@ -437,7 +504,12 @@ impl World {
     fn check_inputs(&mut self) {
         use threadline_core::inbox::Body;
         let inputs = self.store.inbox.values().filter(|l| matches!(l.item.body, Body::Input(_)));
+        let refused = |letter: &&Letter| {
+            let entry = letter.taken.and_then(|seq| self.store.at(seq)).map(|s| &s.entry.fact);
+            matches!(entry, Some(Fact::Note(_)))
+        };
         let missing: Vec<Arc<str>> = inputs
+            .filter(|letter| !refused(letter))
             .map(|letter| Arc::clone(&letter.item.client_key))
             .filter(|key| !self.check.keys.contains(key))
             .collect();

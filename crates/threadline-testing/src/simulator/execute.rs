@@ -5,7 +5,7 @@ use std::sync::Arc;
 use threadline_core::drive::{
     Alarm, Command, Event, Gather, Notice, Outcome, Rest, Run, Setback, Stopped, Ticket,
 };
-use threadline_core::history::batch::Batch;
+use threadline_core::history::batch::{Batch, State};
 use threadline_core::history::fact::{Effect, Fact, FailureKind};
 use threadline_core::history::metadata::Metadata;
 use threadline_core::id::{AgentId, CallId, Seq};
@@ -15,7 +15,7 @@ use threadline_core::tool::{Handling, ToolOutcome, ToolResult};
 
 use super::Course;
 use super::answer::{self, Asked, Beat};
-use super::chaos::Fault;
+use super::chaos::{Fault, Mood};
 use super::gear::KNOWS;
 use super::mark::Mark;
 use super::store::{Appended, Fence, NotAppended};
@@ -312,7 +312,7 @@ impl World {
 
     /// How a run goes: it takes effect or not, and says so, or does not.
     fn plan_outcome(&mut self, worker: usize, run: &Run, number: u64, timeout_ms: u64) {
-        let size = match (self.swarm.bulky, self.draws.tools.below(4)) {
+        let size = match (self.swarm.mood == Mood::Bulky, self.draws.tools.below(4)) {
             (false, _) => 0,
             (true, 0) => 1_100_000,
             (true, _) => 1_000_000,
@@ -327,13 +327,13 @@ impl World {
         let directed = matches!(self.course, Course::Directed(_));
         let (takes_effect, outcome) = match odd {
             0..=14 if !directed => (false, ToolOutcome::Failed(result())),
-            15..=39 if faulty => (odd % 2 == 0, ToolOutcome::NoAnswer(result())),
+            15..=39 if faulty => (odd.is_multiple_of(2), ToolOutcome::NoAnswer(result())),
             40..=64 if faulty => {
                 ms += 1_000 + self.draws.tools.below(4_000);
                 (true, ToolOutcome::Success(result()))
             }
             65..=99 if faulty => {
-                let takes_effect = odd % 2 == 0;
+                let takes_effect = odd.is_multiple_of(2);
                 self.expect_effect(run, number, ms, takes_effect);
                 let outcome = outcome_of(ToolOutcome::NoAnswer(result()));
                 return self.send(
@@ -343,7 +343,8 @@ impl World {
                 );
             }
             _ => {
-                if odd >= 85 && !directed {
+                let slow = if self.swarm.mood == Mood::Eager { 15 } else { 65 };
+                if odd >= slow && !directed {
                     ms += 100 + self.draws.tools.below(1_500);
                 }
                 (true, ToolOutcome::Success(result()))
@@ -402,9 +403,6 @@ impl World {
     fn reconcile(&mut self, worker: usize, run: &Run) {
         let done = self.effects.of(&run.effect_key);
         let (times, pending) = done.map_or((0, 0), |done| (done.times, done.pending.len()));
-        if self.store.history().agent(run.agent).is_none() {
-            return;
-        }
         let knows = &*run.tool.name == KNOWS;
         let outcome = match (knows, times, pending) {
             (true, 1.., _) => Some(ToolOutcome::Success(ToolResult::text("it had been done"))),
@@ -441,6 +439,14 @@ impl World {
     fn rest(&mut self, worker: usize, rest: Rest) {
         let Some(to) = self.worker(worker) else { return };
         to.resting = true;
+        let state = to.driver.as_ref().map(|driver| driver.history().state().state());
+        let wrong = match rest {
+            Rest::Idle => state != Some(State::Resting),
+            Rest::Approval | Rest::Time => state != Some(State::Waiting),
+        };
+        if wrong {
+            return self.fail("I-23", format!("a driver rests ({rest:?}) while {state:?}"));
+        }
         self.note("rest", 0, || format!("w{worker} rests: {rest:?}"));
         // One that only waits for a person or a time holds no lease.
         if self.calm || !self.swarm.lingers || rest != Rest::Idle {

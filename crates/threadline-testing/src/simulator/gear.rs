@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use threadline_core::drive::{Limits, Setting, Toolset};
 use threadline_core::history::fact::{AgentJoined, Effect, Invocation, Verdict};
+use threadline_core::id::AgentId;
 use threadline_core::provider::{Models, Profile, Target, ToolSupport};
 use threadline_core::tokens::Estimator;
 use threadline_core::tool::{Handling, RunRules, ToolSpec};
@@ -144,6 +145,20 @@ pub(super) fn agent() -> AgentJoined {
         primary: true,
         ..AgentJoined::default()
     }
+}
+
+/// The second agent.
+pub(super) const HELPER: AgentId = AgentId(2);
+
+/// The second agent as it joins.
+pub(super) fn helper() -> AgentJoined {
+    AgentJoined { name: "helper".into(), primary: false, ..agent() }
+}
+
+/// The first agent with fewer tools than before.
+pub(super) fn lesser_agent() -> AgentJoined {
+    let kept = |name: &Arc<str>| !matches!(&**name, "set" | "send" | "send_known");
+    AgentJoined { tools: agent().tools.into_iter().filter(kept).collect(), ..agent() }
 }
 
 /// The tools that a drawn call may name: those there are, the notebook's, and one that is not there.

@@ -91,6 +91,13 @@ marks! {
     FromSnapshot = "opened from a snapshot",
     GivenBack = "lease given back at rest",
     Instructed = "instruction set",
+    SideAgents = "two agents in their turns",
+    TimerFired = "timer fired",
+    NotYetDue = "an item that is due later",
+    JoinedAgain = "joined again with other tools",
+    Left = "agent left",
+    NobodyThere = "item for an agent that is not there",
+    AlwaysAllowed = "run by a rule of the conversation",
 }
 
 /// How often a run, or many, went through each mark.

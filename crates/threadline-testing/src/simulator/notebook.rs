@@ -15,19 +15,22 @@ use super::gear::SCHEMA;
 pub(super) const NOTEBOOK: &str = "numbers";
 /// What its tool is called.
 pub(super) const NOTE: &str = "note";
-/// The most numbers it holds.
-const CAP: usize = 4;
+/// From this number on, noting one makes two large changes.
+pub(super) const BULKY: u64 = 1_000_000_000;
+/// The most that it holds, and the most that it takes in by itself.
+const CAP: usize = 8;
+const USUAL: usize = 4;
 
 /// Numbers, in the order in which they were noted.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Notebook(Vec<String>);
 
 impl Widget for Notebook {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         NOTEBOOK
     }
 
-    fn description(&self) -> &str {
+    fn description(&self) -> &'static str {
         "notes numbers"
     }
 
@@ -48,12 +51,17 @@ impl Widget for Notebook {
     }
 
     fn call(&self, call: &WidgetCall<'_>) -> Result<Reply, Refusal> {
-        if self.0.len() >= CAP {
+        let bulky = number(call.arguments) >= BULKY;
+        let (times, filler) = if bulky { (2, "x".repeat(700_000)) } else { (1, String::new()) };
+        let most = if bulky { CAP } else { USUAL };
+        if self.0.len() + times > most {
             let result = vec![Section::text("the notebook is full")];
             return Err(Refusal { result, metadata: Metadata::new() });
         }
         let result = vec![Section::text(format!("noted as number {}", self.0.len() + 1))];
-        let changes = vec![format!("{} at {}", call.arguments, self.0.len()).into()];
+        let first = self.0.len();
+        let change = |at| format!("{} at {at} {filler}", call.arguments).into();
+        let changes = (first..first + times).map(change).collect();
         Ok(Reply { changes, result, attachments: Vec::new(), metadata: Metadata::new() })
     }
 
@@ -86,4 +94,10 @@ impl Widget for Notebook {
     fn copy(&self) -> Box<dyn Widget> {
         Box::new(self.clone())
     }
+}
+
+/// The number in a call's arguments.
+fn number(arguments: &str) -> u64 {
+    let digits: String = arguments.chars().filter(char::is_ascii_digit).collect();
+    digits.parse().unwrap_or(0)
 }

@@ -3,22 +3,25 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use threadline_core::history::fact::{Answer, Approver, Digest, Input};
-use threadline_core::id::{CallId, Seq};
+use threadline_core::history::fact::{Answer, Approver, Digest, Input, PolicySet, Verdict};
+use threadline_core::id::{AgentId, CallId, Seq};
 use threadline_core::inbox::{Body, Command, Item, Mode};
 
-use super::Course;
+use super::chaos::Mood;
 use super::mark::Mark;
 use super::notebook::NOTEBOOK;
 use super::world::{Happening, World};
+use super::{Course, gear};
 
 /// What the person does.
 #[derive(Clone, Debug)]
 pub(super) enum Act {
     /// Says something.
     Say { text: &'static str, mode: Mode },
-    /// Stops the turn.
+    /// Stops the turn of an agent.
     Cancel,
+    /// Stops the turn of this agent.
+    CancelOf(AgentId),
     /// Goes back to before the newest turn.
     Undo,
     /// Goes back to anywhere.
@@ -27,6 +30,12 @@ pub(super) enum Act {
     Instruct,
     /// Notes a number.
     Note,
+    /// Takes some tools away from the first agent.
+    TakeTools,
+    /// Lets the second agent go.
+    Dismiss,
+    /// Always allows what is asked about.
+    AlwaysAllow,
     /// Answers a question.
     Answer { call: CallId, digest: Digest, answer: Answer },
     /// Sends a letter, for the first time or again.
@@ -40,6 +49,8 @@ pub(super) struct Person {
     acknowledged: BTreeSet<usize>,
     /// How much is still to be done.
     open: usize,
+    /// Where the conversation stood when it began: there is no going back before it.
+    pub(super) begins_after: Seq,
     /// Whether the turn that never ends was cancelled.
     cancelled: bool,
 }
@@ -88,6 +99,9 @@ impl World {
             (10, later, Act::GoBack),
             (8, later, Act::Instruct),
             (8, later, Act::Note),
+            (4, later, Act::TakeTools),
+            (4, later, Act::Dismiss),
+            (3, soon, Act::AlwaysAllow),
         ];
         for (percent, ms, act) in acts {
             if self.draws.person.percent(percent) {
@@ -102,18 +116,44 @@ impl World {
     }
 
     /// The person does something.
-    pub(super) fn act(&mut self, act: Act) {
-        let (mode, body) = match act {
+    pub(super) fn act(&mut self, act: &Act) {
+        let mut to = None;
+        if self.swarm.agents > 1 && self.draws.person.percent(45) {
+            to = Some(gear::HELPER);
+        }
+        let mut due = None;
+        let first = self.person.begins_after;
+        let (mode, body) = match *act {
             Act::Post(letter) => return self.post(letter),
-            Act::Say { text, mode } => (mode, Body::Input(Input::from_person(text))),
+            Act::Say { text, mode } => {
+                if matches!(self.course, Course::Drawn) && self.draws.person.percent(8) {
+                    self.hit(Mark::NotYetDue);
+                    due = Some(self.wall().plus_millis(self.draws.person.below(3_000)));
+                }
+                (mode, Body::Input(Input::from_person(text)))
+            }
+            Act::TakeTools => (Mode::Queue, Body::Command(Command::Join(gear::lesser_agent()))),
+            Act::Dismiss => {
+                to = Some(gear::HELPER);
+                (Mode::Queue, Body::Command(Command::Leave))
+            }
+            Act::AlwaysAllow => {
+                let (tool, verdict) = ("send_asked".into(), Verdict::Allow);
+                let policy = PolicySet { tool, arguments: None, verdict };
+                (Mode::Queue, Body::Command(Command::SetPolicy(policy)))
+            }
             Act::Cancel => (Mode::Queue, Body::Cancel),
+            Act::CancelOf(agent) => {
+                to = Some(agent);
+                (Mode::Queue, Body::Cancel)
+            }
             Act::Undo => {
                 let turn = self.store.history().state().last_turn;
-                let to = turn.map_or(Seq(2), Seq::before).max(Seq(2));
+                let to = turn.map_or(first, Seq::before).max(first);
                 (Mode::Queue, Body::Command(Command::Rewind { to }))
             }
             Act::GoBack => {
-                let to = Seq(2 + self.draws.person.below(self.store.head().0));
+                let to = Seq(first.0 + self.draws.person.below(self.store.head().0 - first.0 + 1));
                 (Mode::Queue, Body::Command(Command::Rewind { to }))
             }
             Act::Instruct => {
@@ -131,7 +171,7 @@ impl World {
         let letter = self.person.letters.len();
         let client_key: Arc<str> = format!("key-{letter}").into();
         self.note("letter", 0, || format!("the person writes {client_key}: {body:?}"));
-        self.person.letters.push(Item { client_key, to: None, mode, due: None, body });
+        self.person.letters.push(Item { client_key, to, mode, due, body });
         self.post(letter);
     }
 
@@ -192,11 +232,12 @@ impl World {
     }
 
     /// A call runs: now and then that is more than was wanted.
-    pub(super) fn sees_run(&mut self) {
+    pub(super) fn sees_run(&mut self, agent: AgentId) {
         let drawn = matches!(self.course, Course::Drawn) && !self.calm;
-        if drawn && self.draws.person.percent(5) {
+        let percent = if self.swarm.mood == Mood::Eager { 30 } else { 8 };
+        if drawn && self.draws.person.percent(percent) {
             let ms = self.draws.person.below(200);
-            self.will_act(ms, Act::Cancel);
+            self.will_act(ms, Act::CancelOf(agent));
         }
     }
 

@@ -259,7 +259,7 @@ impl Store {
     }
 
     /// The state from the snapshot and the entries after it, if that is all that is needed.
-    pub(super) fn from_snapshot(&self) -> Option<(History, Widgets)> {
+    pub(super) fn opened_from_snapshot(&self) -> Option<(History, Widgets)> {
         let snapshot = self.snapshot.as_ref()?;
         let mut history = History::from_snapshot(snapshot)?;
         let (mut widgets, unreadable) = Widgets::decode(gear::registry(), &snapshot.widgets);

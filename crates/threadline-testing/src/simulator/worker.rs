@@ -204,7 +204,7 @@ impl World {
     fn open(&mut self, worker: usize, fence: Fence) {
         let head = self.store.head();
         let Some(full) = self.store.state_at(head).cloned() else { return };
-        let (history, widgets) = match self.store.from_snapshot() {
+        let (history, widgets) = match self.store.opened_from_snapshot() {
             Some((history, widgets)) => {
                 self.hit(Mark::FromSnapshot);
                 if history != full.0 || widgets.encode() != full.1.encode() {

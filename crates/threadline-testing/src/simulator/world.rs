@@ -5,7 +5,7 @@ use std::sync::Arc;
 use threadline_core::clock::Timestamp;
 use threadline_core::drive::Setting;
 use threadline_core::history::batch::{Batch, State};
-use threadline_core::history::fact::InstructionSet;
+use threadline_core::history::fact::{InstructionSet, TimerSet};
 use threadline_core::history::{Proposal, Stamp};
 use threadline_core::id::{AgentId, ConversationId};
 
@@ -23,9 +23,10 @@ use crate::ids::{Choices, SeededIds};
 
 /// When faults stop.
 const CALM_MS: u64 = 20_000;
-/// How long after that a conversation has to come to rest. A clock that went back makes questions
-/// expire late.
-const REST_MS: u64 = 4 * 3_600_000;
+/// How long after that a conversation has to come to rest, and by how much more if the clock went
+/// back: then questions expire late.
+const REST_MS: u64 = 15 * 60_000;
+const BACK_MS: u64 = 2 * 3_600_000;
 /// The most that happens in a run: more is a loop without a pause.
 const HAPPENINGS_CAP: u64 = 60_000;
 /// When runs begin, as their clocks have it.
@@ -157,7 +158,8 @@ impl World {
             if self.calm && self.at_rest() {
                 break;
             }
-            if self.happened > HAPPENINGS_CAP || self.now_ms > CALM_MS + REST_MS {
+            let back_ms = if self.coverage.of(Mark::ClockBack) > 0 { BACK_MS } else { 0 };
+            if self.happened > HAPPENINGS_CAP || self.now_ms > CALM_MS + REST_MS + back_ms {
                 let text = format!("no rest after {} happenings", self.happened);
                 self.fail("I-23", text);
             }
@@ -184,10 +186,18 @@ impl World {
         let stamp = Stamp { at: self.wall(), ids: &*setting.ids, counter: &*setting.counter };
         let first = AgentId::FIRST;
         let instruction = InstructionSet { text: "do what you are asked".into() };
-        let facts = [
+        let mut facts = vec![
             Proposal::new(first, gear::agent(), &*setting.counter),
             Proposal::new(first, instruction, &*setting.counter),
         ];
+        if self.swarm.agents > 1 {
+            facts.push(Proposal::new(gear::HELPER, gear::helper(), &*setting.counter));
+        }
+        if let Some(ms) = self.swarm.timer_ms {
+            let (when, text) = (self.wall().plus_millis(ms), "it is time".into());
+            let set = TimerSet { when, every_ms: None, call: None, text };
+            facts.push(Proposal::new(first, set, &*setting.counter));
+        }
         match self.store.history().propose(facts, stamp) {
             Ok(proposed) => {
                 if let Err(refused) = self.store.append(None, &proposed.batch) {
@@ -196,6 +206,7 @@ impl World {
             }
             Err(refused) => self.fail("gear", refused.to_string()),
         }
+        self.person.begins_after = self.store.head();
         for worker in 0..self.workers.len() {
             let at_ms = self.latency();
             self.queue.push(at_ms, Happening::Look(worker));
@@ -216,7 +227,7 @@ impl World {
                 self.commit(worker, life, fence, &batch, answer);
             }
             Happening::Effect { key, run } => self.effects.take_effect(&key, run),
-            Happening::Person(act) => self.act(act),
+            Happening::Person(act) => self.act(&act),
             Happening::Jump(by) => self.jump(by),
             Happening::Calm => {
                 self.calm = true;
@@ -242,6 +253,7 @@ impl World {
         self.person.is_done()
             && !self.store.has_waiting()
             && self.store.history().state().state() == State::Resting
+            && self.store.history().state().timers.is_empty()
             && self.workers.iter().all(Worker::rests)
     }
 
@@ -269,7 +281,7 @@ impl World {
                 self.freeze(worker, ms);
             }
             Fault::Busy | Fault::Unavailable | Fault::LostCommitted | Fault::LostNotCommitted => {
-                self.armed = Some(fault)
+                self.armed = Some(fault);
             }
             Fault::Full => {
                 self.hit(Mark::StoreFull);

@@ -67,8 +67,9 @@ fn the_page_names_every_command_and_every_option() {
 fn command_lines_in_the_readme_and_the_page_are_command_lines() {
     let mut seen = 0;
     for line in README.lines().chain(PAGE.lines()) {
-        if let Some(line) = line.strip_prefix("threadline ").or(line.strip_prefix("$ threadline "))
-        {
+        let line = line.strip_prefix("threadline ").or(line.strip_prefix("$ threadline "));
+        // The greeting is no command line.
+        if let Some(line) = line.filter(|line| !line.starts_with("keeps ")) {
             assert_parses(line);
             seen += 1;
         }

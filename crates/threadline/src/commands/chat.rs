@@ -41,7 +41,7 @@ pub(crate) async fn run(
     let meant = arguments.conversation.as_deref().or(arguments.again.then_some("last"));
     let interactive = io::stdin().is_terminal() && io::stdout().is_terminal() && !view.json;
     let (signals, lines) = (Signals::new()?, Lines::of_stdin()?);
-    let stage = Stage::Before { setup: Some(setup), instruction };
+    let stage = Stage::Before { setup: Some(Box::new(setup)), instruction };
     let mut chat = Room { parts, view, lines, signals, interactive, stage, code: 0 };
     let talked = chat.talk(meant).await;
     let left = chat.leave().await;
@@ -63,7 +63,7 @@ struct Room<'a> {
 
 /// Whether there is a conversation yet: it begins with the first message.
 enum Stage {
-    Before { setup: Option<Setup>, instruction: Option<String> },
+    Before { setup: Option<Box<Setup>>, instruction: Option<String> },
     Within(Box<Talk>),
 }
 
@@ -119,7 +119,7 @@ impl Room<'_> {
             return Ok(());
         }
         let name = Line::new().bold("threadline").plain(" keeps this conversation: ");
-        self.view.line(&name.plain("stop it, kill it, and it goes on where it was."))?;
+        self.view.line(&name.plain("kill it, and it goes on where it was."))?;
         self.view.line(&Line::new().plain("The built-in offline model guide answers. Try:"))?;
         let examples = ["add 2 and 3", "remember that I like tea", "read README.md", "help"]
             .map(str::to_owned);
@@ -248,7 +248,7 @@ impl Room<'_> {
                 }
                 Came::To(ending, input, time_up) => {
                     let report = print(talk, &ending, input, time_up, live, self.view).await?;
-                    if report.exit_code != 0 {
+                    if report.exit_code != 0 && !self.interactive {
                         self.code = report.exit_code;
                     }
                     if self.interactive {
@@ -266,7 +266,7 @@ impl Room<'_> {
     async fn begin(&mut self) -> anyhow::Result<()> {
         if let Stage::Before { setup, instruction } = &mut self.stage {
             let setup = setup.take().context("the conversation has begun")?;
-            let talk = agent::begin(setup, instruction.as_deref()).await?;
+            let talk = agent::begin(*setup, instruction.as_deref()).await?;
             self.stage = Stage::Within(Box::new(talk));
         }
         Ok(())

@@ -56,7 +56,7 @@ async fn nothing(parts: &Parts, arguments: &List, filter: &Filter) -> anyhow::Re
     let any = Listing { filter: Filter::All, sort: Sort::Active, after: None, most: 1 };
     Ok(match filter {
         _ if parts.store.list(&any).await?.is_empty() => {
-            "no conversations yet; `threadline dev generate` makes one up"
+            "no conversations yet; `threadline` begins one"
         }
         Filter::Current => "all conversations are archived; --archived shows them",
         Filter::Archived | Filter::All | Filter::State(_) | Filter::Label(_) => {

@@ -57,10 +57,14 @@ impl Tool for AddLine {
 
     async fn call(&self, arguments: &str, context: &ToolContext) -> ToolOutcome {
         match self.add(arguments, &context.effect_key) {
-            Ok(ms) => {
-                tokio::time::sleep(Duration::from_millis(ms)).await;
-                ToolOutcome::Success(ToolResult::text("the line is added"))
-            }
+            Ok(ms) => tokio::select! {
+                () = tokio::time::sleep(Duration::from_millis(ms)) => {
+                    ToolOutcome::Success(ToolResult::text("the line is added"))
+                }
+                () = context.cancel.cancelled() => {
+                    ToolOutcome::NoAnswer(ToolResult::text("stopped"))
+                }
+            },
             Err(error) => ToolOutcome::Failed(ToolResult::text(error.to_string())),
         }
     }

@@ -34,7 +34,8 @@ pub(crate) struct Report {
 /// A call that was made in the turn.
 #[derive(Debug, Serialize)]
 pub(crate) struct Call {
-    call: String,
+    #[serde(rename = "call")]
+    id: String,
     tool: String,
     arguments: String,
     /// How it ended, if it did.
@@ -152,7 +153,7 @@ fn calls(entries: &[Entry]) -> Vec<Call> {
         if let Fact::Output(output) = &entry.fact {
             for (index, call) in output.calls().enumerate() {
                 calls.push(Call {
-                    call: format!("c{}.{index}", entry.seq),
+                    id: format!("c{}.{index}", entry.seq),
                     tool: (*call.name).to_owned(),
                     arguments: (*call.arguments).to_owned(),
                     status: None,
@@ -163,7 +164,7 @@ fn calls(entries: &[Entry]) -> Vec<Call> {
     for entry in entries {
         if let Fact::ToolFinished(finished) = &entry.fact {
             let id = finished.call.to_string();
-            for call in calls.iter_mut().filter(|call| call.call == id) {
+            for call in calls.iter_mut().filter(|call| call.id == id) {
                 call.status = Some(finished.status);
             }
         }
@@ -183,4 +184,32 @@ fn tokens(entry: &Entry) -> u64 {
         _ => None,
     };
     usage.map_or(0, |usage| usage.input.saturating_add(usage.output))
+}
+
+#[cfg(test)]
+mod tests {
+    use threadline_core::history::fact::{Limit, Stop};
+
+    use super::*;
+
+    #[test]
+    fn every_ending_has_its_exit_code() {
+        let answered = || Ending::Answered { text: "yes".to_owned(), stop: Stop::Done };
+        let ended = |reason| Ending::Ended { reason, detail: String::new() };
+        for (ending, denied, time_up, word, code) in [
+            (answered(), false, false, "answered", 0),
+            (answered(), true, false, "answered", 4),
+            (ended(EndReason::Cancelled), false, false, "cancelled", 130),
+            (ended(EndReason::Cancelled), false, true, "limit", 3),
+            (ended(EndReason::Limit(Limit::Tokens)), false, false, "limit", 3),
+            (ended(EndReason::DoesNotFit), false, false, "does_not_fit", 3),
+            (ended(EndReason::Failed), false, false, "failed", 5),
+            (ended(EndReason::Withdrawn), false, false, "withdrawn", 1),
+            (Ending::Approval(Vec::new()), false, false, "approval", 4),
+            (Ending::Refused("no".into()), false, false, "refused", 1),
+        ] {
+            let verdict = Verdict::of(&ending, denied, TimeUp(time_up));
+            assert_eq!((verdict.ending, verdict.exit_code), (word, code), "{ending:?}");
+        }
+    }
 }

@@ -5,14 +5,16 @@ use std::io;
 
 use threadline_core::drive::Notice;
 use threadline_core::history::entry::Entry;
-use threadline_core::history::fact::{Block, Fact, InvocationFailed, Output, ToolFinished};
+use threadline_core::history::fact::{
+    Block, Fact, FailureKind, InvocationFailed, Output, ToolFinished,
+};
 use threadline_core::history::one_line;
 use threadline_core::provider::{BlockIndex, BlockKind, Delta};
 use threadline_core::sanitise;
 use threadline_runtime::News;
 
 use super::Asked;
-use crate::view::{Line, View, aside, aside_piece};
+use crate::view::{Line, View, Wrapping, aside, aside_piece};
 use crate::words;
 
 /// How much of a remark stands on a line.
@@ -25,6 +27,10 @@ pub(crate) struct Screen<'a> {
     streamed: Streamed,
     /// Where the cursor stands.
     at: At,
+    /// How lines are broken.
+    wrapping: Wrapping,
+    /// Whether the turn is being stopped: what is still said on the way is not shown.
+    stopping: bool,
 }
 
 /// How things are shown.
@@ -70,7 +76,9 @@ impl<'a> Screen<'a> {
             (false, Some(_)) => How::Live,
             (false, None) => How::Plain,
         };
-        Self { view, how, streamed: Streamed::default(), at: At::Start }
+        let wrapping = Wrapping::new(view.width().unwrap_or(usize::MAX));
+        let streamed = Streamed::default();
+        Self { view, how, streamed, at: At::Start, wrapping, stopping: false }
     }
 
     /// Whether answers are shown as they come.
@@ -84,7 +92,9 @@ impl<'a> Screen<'a> {
             return Ok(());
         }
         match news {
-            News::Notice(Notice::Delta { delta, .. }) if self.is_live() => self.delta(delta),
+            News::Notice(Notice::Delta { delta, .. }) if self.is_live() && !self.stopping => {
+                self.delta(delta)
+            }
             News::Notice(Notice::Entry(entry)) => self.entry(entry),
             News::Notice(Notice::Stalled(why)) => {
                 self.tell(Line::new().dim(format!("· waiting: {}", one_line(why, LINE_CAP))))
@@ -97,6 +107,7 @@ impl<'a> Screen<'a> {
 
     /// Says that a turn is being stopped.
     pub(crate) fn stopping(&mut self, asked: Asked) -> io::Result<()> {
+        self.stopping = true;
         match (self.how, asked) {
             (How::Silent, _) => Ok(()),
             (How::Live, Asked::Interrupt) => {
@@ -164,7 +175,8 @@ impl<'a> Screen<'a> {
         self.streamed.text.push_str(piece);
         let inert = self.streamed.clean.push(piece);
         self.at = At::Text;
-        self.view.piece(&inert)
+        let lines = self.wrapping.push(&inert);
+        self.view.piece(&lines)
     }
 
     fn think(&mut self, piece: &str) -> io::Result<()> {
@@ -172,7 +184,7 @@ impl<'a> Screen<'a> {
             self.end_line()?;
         }
         self.at = At::Thought;
-        aside_piece(&sanitise::text(piece));
+        aside_piece(&self.wrapping.push(&sanitise::text(piece)));
         Ok(())
     }
 
@@ -184,7 +196,7 @@ impl<'a> Screen<'a> {
             Fact::TurnEnded(ended) => {
                 self.streamed = Streamed::default();
                 let words = words::ended(ended.reason, &ended.detail);
-                self.tell(Line::new().bad("· ended").plain(format!(" {words}")))
+                self.tell(Line::new().bad("·").plain(format!(" {words}")))
             }
             Fact::Note(note) if &*note.category == "refused" => {
                 self.tell(Line::new().dim(format!("· {}", one_line(&note.text, LINE_CAP))))
@@ -230,6 +242,10 @@ impl<'a> Screen<'a> {
 
     fn failed(&mut self, failed: &InvocationFailed) -> io::Result<()> {
         self.streamed = Streamed::default();
+        if failed.kind == FailureKind::Cancelled {
+            // The end of the turn says so.
+            return self.end_line();
+        }
         let again = if failed.retry { "; it is asked again" } else { "" };
         let why = one_line(&failed.message, LINE_CAP);
         self.tell(Line::new().bad("✗").plain(format!(" the model gave no answer: {why}{again}")))
@@ -248,9 +264,12 @@ impl<'a> Screen<'a> {
     pub(crate) fn end_line(&mut self) -> io::Result<()> {
         match std::mem::replace(&mut self.at, At::Start) {
             At::Start => self.view.finish(),
-            At::Text => self.view.piece("\n"),
+            At::Text => {
+                let rest = self.wrapping.finish();
+                self.view.piece(&(rest + "\n"))
+            }
             At::Thought => {
-                aside_piece("\n");
+                aside_piece(&(self.wrapping.finish() + "\n"));
                 Ok(())
             }
         }

@@ -4,7 +4,7 @@
 //! early or late, never a text that is lost.
 
 /// How many columns a character takes.
-fn of_char(c: char) -> usize {
+pub(super) fn of_char(c: char) -> usize {
     match u32::from(c) {
         // Marks that stand on the character before, joiners, selectors.
         0x0300..=0x036F | 0x200C..=0x200D | 0xFE00..=0xFE0F => 0,

@@ -112,7 +112,7 @@ fn what_is_no_export_is_refused() {
     assert_snapshot!(fails(&["import", "text"]), @"error: text is not an export: it does not begin as one");
     assert_snapshot!(fails(&["import", "newer"]), @"error: could not import newer, nothing of it was kept: line 1: the export is of version 2, this program reads up to 1; use a newer threadline");
     assert_snapshot!(fails(&["import", "-"]), @"error: standard input is not an export: it does not begin as one");
-    assert_snapshot!(home.run(&["list"]).shown(), @"no conversations yet; `threadline dev generate` makes one up");
+    assert_snapshot!(home.run(&["list"]).shown(), @"no conversations yet; `threadline` begins one");
 }
 
 #[test]

@@ -3,9 +3,11 @@
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::fs;
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -78,6 +80,54 @@ impl Home {
         self.ran(child.wait_with_output().unwrap())
     }
 
+    /// Has a script followed instead of a model, with tools that add lines to `ledger`.
+    pub(crate) fn follows(&self, script: &str) {
+        self.write("script", script);
+        let config = "[dev]\nscript = \"../../script\"\nledger = \"../../ledger\"\n";
+        self.write(".config/threadline/config.toml", config);
+    }
+
+    /// The lines that tools have added, without the keys of their effects.
+    pub(crate) fn ledger(&self) -> Vec<String> {
+        let text = fs::read_to_string(self.path("ledger")).unwrap_or_default();
+        let line = |line: &str| line.rsplit_once(' ').unwrap().0.to_owned();
+        text.lines().map(line).collect()
+    }
+
+    /// Starts a task that is still under way when this returns.
+    pub(crate) fn start(&self, arguments: &[&str]) -> Started {
+        let mut command = self.command(arguments);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut told = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        told.read_line(&mut line).unwrap();
+        let id = line.trim().strip_prefix("conversation ").unwrap().to_owned();
+        Started { child, told, id }
+    }
+
+    /// All entries of a conversation.
+    pub(crate) fn entries(&self, id: &str) -> Vec<Value> {
+        let shown = self.run(&["show", id, "--all", "--json"]).json();
+        shown["entries"].as_array().unwrap().clone()
+    }
+
+    /// The bodies of a conversation's entries of a kind.
+    pub(crate) fn bodies(&self, id: &str, kind: &str) -> Vec<Value> {
+        let entries = self.entries(id).into_iter().filter(|entry| entry["kind"] == kind);
+        entries.map(|entry| entry["body"].clone()).collect()
+    }
+
+    /// Waits until a conversation has an entry of a kind.
+    pub(crate) fn await_entry(&self, id: &str, kind: &str) {
+        for _ in 0..3_000 {
+            if !self.bodies(id, kind).is_empty() {
+                return;
+            }
+            sleep(Duration::from_millis(20));
+        }
+        panic!("no {kind} in {:#?}", self.entries(id));
+    }
+
     fn ran(&self, output: Output) -> Ran {
         Ran {
             code: output.status.code().unwrap(),
@@ -86,6 +136,37 @@ impl Home {
             err: String::from_utf8(output.stderr).unwrap(),
             home: self.0.path().to_str().unwrap().to_owned(),
         }
+    }
+}
+
+/// A run of the program that is under way.
+pub(crate) struct Started {
+    child: Child,
+    told: BufReader<ChildStderr>,
+    /// The conversation.
+    pub(crate) id: String,
+}
+
+impl Started {
+    /// Kills it, without a word.
+    pub(crate) fn kill(mut self) -> String {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        self.id
+    }
+
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: &str) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+    }
+
+    /// Waits for its end: its exit code, what it printed, and what else it told.
+    pub(crate) fn end(mut self) -> (i32, String, String) {
+        let (mut out, mut err) = (String::new(), String::new());
+        self.child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+        self.told.read_to_string(&mut err).unwrap();
+        (self.child.wait().unwrap().code().unwrap(), out, err)
     }
 }
 

@@ -52,7 +52,6 @@ fn assert_inert(printed: &str, arguments: &[&str]) {
 fn no_command_prints_what_does_something() {
     let home = Home::with(&story());
     let commands: &[&[&str]] = &[
-        &[],
         &["list"],
         &["show", TALK],
         &["show", TALK, "--all"],
@@ -77,6 +76,12 @@ fn no_command_prints_what_does_something() {
         &["--config", HOSTILE, "list"],
         &["--db", "new\u{1b}[2J\u{202e}.db", "doctor"],
         &["--db", "new\u{1b}[2J\u{202e}.db", "show", "last"],
+        &["run", HOSTILE],
+        &["run", "read \u{1b}[2J\u{202e}", "--instruction", HOSTILE],
+        &["run", "help", "--workspace", HOSTILE],
+        &["chat", HOSTILE],
+        &["resume", TALK],
+        &["resume", HOSTILE],
     ];
     let mut shown = String::new();
     for command in commands {

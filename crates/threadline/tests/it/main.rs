@@ -8,12 +8,17 @@
 
 mod carrying;
 mod changing;
+mod chatting;
 mod checking;
+mod crashing;
 mod documented;
+mod examples;
 mod home;
 mod hostile;
 mod moving;
 mod pipes;
 mod reading;
+mod running;
 mod settings;
 mod stories;
+mod terminal;

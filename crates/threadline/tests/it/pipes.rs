@@ -1,7 +1,7 @@
 //! Pipes: output that is not read to its end, or cannot be written.
 
 use std::fs::OpenOptions;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Stdio;
 
 use crate::home::{Home, TALK};
@@ -32,6 +32,28 @@ fn who_stops_reading_is_not_told_of_an_error() {
         assert!(line.len() > 10, "{arguments:?}: {line:?}");
         assert_eq!((code, &*told), (0, ""), "{arguments:?}");
     }
+}
+
+#[test]
+fn an_answer_that_nobody_reads_is_kept() {
+    let home = Home::new();
+    home.follows("turn else\n huge 200000\n");
+    for arguments in [&["run", "go"][..], &["run", "go", "--json"], &["resume", "last"]] {
+        let mut child = home.command(arguments).stdout(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        assert_eq!(child.wait().unwrap().code(), Some(0), "{arguments:?}");
+        let listed = home.run(&["list", "--json"]).json();
+        assert_eq!(listed["conversations"][0]["messages"], 2);
+    }
+    let mut command = home.command(&["chat"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    drop(child.stdout.take());
+    drop(child.stdin.take().unwrap().write_all(b"one\ntwo\nthree\n"));
+    let output = child.wait_with_output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    assert!(told.starts_with("to come back: "), "{told}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Reading: the welcome, list, show and search.
+//! Reading: list, show and search.
 
 use insta::assert_snapshot;
 
@@ -8,39 +8,11 @@ use crate::stories::WEATHER;
 #[test]
 fn who_begins_is_told_how() {
     let home = Home::new();
-    assert_snapshot!(home.run(&[]).shown(), @r#"
-    threadline keeps conversations with agents as append-only histories.
-    database: ~/.local/share/threadline/threadline.db
-
-    There are no conversations yet. To look around, make one up:
-
-      threadline dev generate
-      threadline show last
-
-    All commands: threadline --help
-    "#);
-    assert_snapshot!(home.run(&["list"]).shown(), @"no conversations yet; `threadline dev generate` makes one up");
+    assert_snapshot!(home.run(&["list"]).shown(), @"no conversations yet; `threadline` begins one");
     assert_snapshot!(home.run(&["list", "--json"]).shown(), @r#"{"conversations":[],"more":false}"#);
-    assert_snapshot!(home.run(&["show", "last"]).fails(1), @"error: there are no conversations in ~/.local/share/threadline/threadline.db yet; `threadline dev generate` makes one up");
+    assert_snapshot!(home.run(&["show", "last"]).fails(1), @"error: there are no conversations in ~/.local/share/threadline/threadline.db yet; `threadline` begins one");
     assert_snapshot!(home.run(&["verify", "--all"]).shown(), @"there is nothing to verify");
     assert_snapshot!(home.run(&["search", "anything"]).shown(), @"nothing found for anything");
-}
-
-#[test]
-fn the_welcome_shows_what_there_is() {
-    let home = Home::with(WEATHER);
-    assert_snapshot!(home.run(&[]).shown(), @r#"
-    threadline keeps conversations with agents as append-only histories.
-    database: ~/.local/share/threadline/threadline.db
-
-    <talk>  Weather in Oslo
-        2026-01-01 · 14 entries · 4 messages · copy · #travel
-
-    To read the newest: threadline show last
-
-    All commands: threadline --help
-    "#);
-    assert_eq!(home.run(&["--json"]).json(), home.run(&["list", "--json"]).json());
 }
 
 #[test]

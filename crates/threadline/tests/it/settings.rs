@@ -9,8 +9,9 @@ const CONFIG: &str = ".config/threadline/config.toml";
 
 /// Which database the program says that it uses.
 fn database(home: &Home, variables: &[(&str, &str)], arguments: &[&str]) -> String {
-    let welcome = home.run_with(variables, arguments).shown();
-    welcome.lines().find_map(|line| line.strip_prefix("database: ")).unwrap().to_owned()
+    let checked = home.run_with(variables, &[arguments, &["doctor"]].concat()).shown();
+    let line = checked.lines().find_map(|line| line.strip_prefix("ok     database ")).unwrap();
+    line.split(", ").next().unwrap().trim().to_owned()
 }
 
 #[test]
@@ -41,7 +42,7 @@ fn another_config_file_can_be_named() {
     home.write("other.toml", "db = \"other.db\"\n");
     assert_eq!(database(&home, &[], &["--config", "other.toml"]), "other.db");
     assert_eq!(database(&home, &[("THREADLINE_CONFIG", "other.toml")], &[]), "other.db");
-    assert_snapshot!(home.run(&["--config", "missing.toml"]).fails(1), @"error: could not read the config file missing.toml: No such file or directory (os error 2)");
+    assert_snapshot!(home.run(&["--config", "missing.toml", "list"]).fails(1), @"error: could not read the config file missing.toml: No such file or directory (os error 2)");
 }
 
 #[test]
@@ -53,7 +54,7 @@ fn a_mistake_in_the_config_file_is_told() {
       |
     2 | colour = "red"
       | ^^^^^^
-    unknown field `colour`, expected `db` or `log`
+    unknown field `colour`, expected one of `db`, `log`, `dev`
     "#);
     home.write(CONFIG, "db = 3\n");
     let told = home.run(&["list", "--json"]).fails(1);

@@ -1,0 +1,192 @@
+//! A chat in a terminal: what a person sees, and what the keys do.
+
+use std::io::{Read as _, Write};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use insta::assert_snapshot;
+use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+
+use crate::home::Home;
+
+const CTRL_C: &str = "\u{3}";
+const CTRL_D: &str = "\u{4}";
+
+/// A terminal with the program in it.
+struct Terminal {
+    screen: Arc<Mutex<vt100::Parser>>,
+    keys: Box<dyn Write + Send>,
+    child: Box<dyn Child + Send + Sync>,
+    _master: Box<dyn MasterPty + Send>,
+}
+
+impl Terminal {
+    fn new(home: &Home, arguments: &[&str]) -> Self {
+        let size = PtySize { rows: 30, cols: 80, pixel_width: 0, pixel_height: 0 };
+        let pair = native_pty_system().openpty(size).unwrap();
+        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_threadline"));
+        command.env_clear();
+        command.env("HOME", home.path(""));
+        command.env("TERM", "xterm-256color");
+        command.cwd(home.path(""));
+        command.args(arguments);
+        let child = pair.slave.spawn_command(command).unwrap();
+        drop(pair.slave);
+        let (rows, columns) = (30.try_into().unwrap(), 80.try_into().unwrap());
+        let screen = Arc::new(Mutex::new(vt100::Parser::new(rows, columns, 0)));
+        let mut output = pair.master.try_clone_reader().unwrap();
+        let shown = Arc::clone(&screen);
+        thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(read @ 1..) = output.read(&mut bytes) {
+                shown.lock().unwrap().process(&bytes[..read]);
+            }
+        });
+        let keys = pair.master.take_writer().unwrap();
+        Self { screen, keys, child, _master: pair.master }
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+        self.keys.flush().unwrap();
+    }
+
+    fn shown(&self) -> String {
+        let screen = self.screen.lock().unwrap().screen().contents();
+        screen.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
+    }
+
+    /// Waits until the screen ends like this.
+    fn until(&self, end: &str) -> String {
+        self.wait(&|shown| shown.trim_end().ends_with(end))
+    }
+
+    /// Waits until the program says how to come back.
+    fn until_end(&self) -> String {
+        self.wait(&|shown| shown.contains("to come back: threadline chat "))
+    }
+
+    fn wait(&self, is: &dyn Fn(&str) -> bool) -> String {
+        for _ in 0..6_000 {
+            let shown = self.shown();
+            if is(&shown) {
+                return shown;
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        panic!("this stays:\n{}", self.shown());
+    }
+
+    fn exit_code(mut self) -> u32 {
+        self.child.wait().unwrap().exit_code()
+    }
+}
+
+/// A screen without what differs from run to run.
+fn redacted(shown: &str) -> String {
+    let is_id = |word: &str| word.len() == 36 && word.matches('-').count() == 4;
+    let line = |line: &str| {
+        let words = line.split(' ').map(|word| if is_id(word) { "<id>" } else { word });
+        words.collect::<Vec<_>>().join(" ") + "\n"
+    };
+    shown.lines().map(line).collect()
+}
+
+#[test]
+fn a_person_talks() {
+    let home = Home::new();
+    let mut terminal = Terminal::new(&home, &[]);
+    terminal.until("›");
+    terminal.press("add 2 and 3\r");
+    terminal.until("2 + 3 = 5.\n\n›");
+    terminal.press("/undo\r");
+    terminal.until("--undo\n›");
+    terminal.press(CTRL_D);
+    let shown = redacted(&terminal.until_end());
+    assert_snapshot!(shown, @r#"
+    threadline keeps this conversation: kill it, and it goes on where it was.
+    The built-in offline model guide answers. Try:
+      add 2 and 3 · remember that I like tea · read README.md · help
+    /help shows the commands, Ctrl-C stops an answer, Ctrl-D leaves.
+
+    › add 2 and 3
+    · calculator 2 + 3
+    ✓ 2 + 3 = 5
+    2 + 3 = 5.
+
+    › /undo
+    back at entry 2; 0 messages count now; to undo: threadline rewind <id> --undo
+    ›
+    to come back: threadline chat <id>
+    "#);
+    assert_eq!(terminal.exit_code(), 0);
+}
+
+#[test]
+fn an_answer_is_stopped_and_the_talk_goes_on() {
+    let home = Home::new();
+    home.follows("turn\n say Well, let me see\n hang\nturn else\n say Here I am.\n");
+    let mut terminal = Terminal::new(&home, &[]);
+    terminal.until("›");
+    terminal.press("go\r");
+    terminal.until("Well, let me");
+    terminal.press(CTRL_C);
+    terminal.until("· cancelled\n\n›");
+    assert_eq!(home.bodies("last", "turn_ended")[0]["reason"], "cancelled");
+    terminal.press("again\r");
+    terminal.until("Here I am.\n\n›");
+    // At the prompt it leaves.
+    terminal.press(CTRL_C);
+    terminal.until_end();
+    assert_eq!(terminal.exit_code(), 0);
+}
+
+#[test]
+fn a_person_is_asked_about_a_call() {
+    let home = Home::new();
+    home.follows("turn\n call dev_ask {\"line\":\"a\\u001b[2Jb\"}\nthen\n say Done.\nturn\n call dev_ask {\"line\":\"c\"}\nthen\n say Not done.\n");
+    let mut terminal = Terminal::new(&home, &[]);
+    terminal.until("›");
+    terminal.press("go\r");
+    terminal.until("allow it? [y/N]");
+    terminal.press("perhaps\r");
+    terminal.until("y or n\n  allow it? [y/N]");
+    terminal.press("y\r");
+    terminal.until("Done.\n\n›");
+    terminal.press("go\r");
+    terminal.until("allow it? [y/N]");
+    terminal.press("\r");
+    let shown = terminal.until("Not done.\n\n›");
+    assert_snapshot!(redacted(&shown), @r#"
+    threadline keeps this conversation: kill it, and it goes on where it was.
+    The built-in offline model guide answers. Try:
+      add 2 and 3 · remember that I like tea · read README.md · help
+    /help shows the commands, Ctrl-C stops an answer, Ctrl-D leaves.
+
+    › go
+    · dev_ask a␛[2Jb
+    ? dev_ask wants to run with
+      {"line":"a\u001b[2Jb"}
+      allow it? [y/N] perhaps
+      y or n
+      allow it? [y/N] y
+    ✓ the line is added
+    Done.
+
+    › go
+    · dev_ask c
+    ? dev_ask wants to run with
+      {"line":"c"}
+      allow it? [y/N]
+    – dev_ask: not run: it was declined
+    Not done.
+
+    ›
+    "#);
+    assert_eq!(home.ledger().len(), 1);
+    // Leaving in the middle of a question leaves it open.
+    terminal.press("/exit\r");
+    terminal.until_end();
+    assert_eq!(terminal.exit_code(), 0);
+}
