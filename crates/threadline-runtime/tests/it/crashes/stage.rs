@@ -313,9 +313,7 @@ impl Tool for Deed {
         let mut file = file.create(true).append(true).open(&self.tools.file).unwrap();
         file.write_all(format!("{} {arguments}\n", self.spec.name).as_bytes()).unwrap();
         file.sync_data().unwrap();
-        if arguments.contains("panic") {
-            panic!("as it was told");
-        }
+        assert!(!arguments.contains("panic"), "as it was told");
         if arguments.contains("until stopped") {
             context.cancel.cancelled().await;
             return ToolOutcome::NoAnswer(ToolResult::text("stopped on the way"));
