@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use crate::feed::{Feed, News};
-use crate::work::{Done, Work};
+use crate::work::{Done, ITEMS, Work};
 use crate::world::World;
 
 /// The longest sleep before the clock is asked again: it may have been set.
@@ -37,6 +37,7 @@ pub struct Drive {
     poked: Arc<Notify>,
     look_at: Instant,
     looking: bool,
+    look_again: bool,
     seen: ItemNumber,
     /// What is due next, and when to look whether it is.
     due: Option<Timestamp>,
@@ -104,14 +105,18 @@ impl Drive {
             poked,
             look_at: now,
             looking: false,
+            look_again: false,
             seen: ItemNumber(0),
             due: None,
             wake_at: None,
             rest: None,
             stopped: None,
         };
-        let waiting = drive.world.store.waiting(id, ItemNumber(0), 256).await?;
+        let waiting = drive.world.store.waiting(id, ItemNumber(0), ITEMS).await?;
         drive.arrived(&waiting);
+        if std::mem::take(&mut drive.look_again) {
+            drive.look();
+        }
         drive.tell(Event::Arrived(waiting));
         Ok(drive)
     }
@@ -138,8 +143,9 @@ impl Drive {
             {
                 return Ok(Stepped::Blocked(rest));
             }
-            let event = self.next_event().await;
-            moved.extend(self.tell(event));
+            if let Some(event) = self.next_event().await {
+                moved.extend(self.tell(event));
+            }
             if !moved.is_empty() {
                 return Ok(Stepped::Moved(moved));
             }
@@ -152,8 +158,9 @@ impl Drive {
             if let Some(stopped) = &self.stopped {
                 return Err(stopped.clone().into());
             }
-            let event = self.next_event().await;
-            self.tell(event);
+            if let Some(event) = self.next_event().await {
+                self.tell(event);
+            }
         }
         Ok(())
     }
@@ -176,7 +183,10 @@ impl Drive {
 
     /// Looks into the inbox at once.
     pub fn look(&mut self) {
-        if !self.looking {
+        if self.looking {
+            // What is being read may have been asked for before what is new was there.
+            self.look_again = true;
+        } else {
             self.looking = true;
             self.work.read_inbox(self.seen);
         }
@@ -188,18 +198,15 @@ impl Drive {
         self.wake_at
     }
 
-    /// What happens next to the driver.
-    async fn next_event(&mut self) -> Event {
+    /// What happens next to the driver; none if something happened that it need not know, and
+    /// that it may rest now.
+    async fn next_event(&mut self) -> Option<Event> {
         loop {
             let wake_at = self.wake_at.unwrap_or_else(Instant::now);
             let poked = Arc::clone(&self.poked);
             tokio::select! {
                 biased;
-                Some(done) = self.work.next() => {
-                    if let Some(event) = self.done(done) {
-                        return event;
-                    }
-                }
+                Some(done) = self.work.next() => return self.done(done),
                 () = poked.notified() => self.look(),
                 () = sleep_until(self.renew_at), if !self.renewing => {
                     self.renewing = true;
@@ -208,7 +215,7 @@ impl Drive {
                 () = sleep_until(self.look_at), if !self.looking => self.look(),
                 () = sleep_until(wake_at), if self.wake_at.is_some() => {
                     self.rearm();
-                    return Event::Due;
+                    return Some(Event::Due);
                 }
             }
         }
@@ -226,9 +233,12 @@ impl Drive {
             Done::Streamed(streamed) => Some(self.work.streamed(*streamed)),
             Done::Inbox(items) => {
                 self.looking = false;
-                let items = items.ok().filter(|items| !items.is_empty())?;
+                let items = items.unwrap_or_default();
                 self.arrived(&items);
-                Some(Event::Arrived(items))
+                if std::mem::take(&mut self.look_again) {
+                    self.look();
+                }
+                (!items.is_empty()).then_some(Event::Arrived(items))
             }
             Done::Renewed(renewed) => {
                 self.renewing = false;
@@ -241,6 +251,8 @@ impl Drive {
         if let Some((last, _)) = items.last() {
             self.seen = self.seen.max(*last);
         }
+        // A full page may have another after it.
+        self.look_again |= items.len() >= ITEMS;
     }
 
     fn renewed(&mut self, renewed: Result<Lease, StoreError>) -> Option<Event> {

@@ -22,7 +22,7 @@ use crate::toolbox::{keep_bytes, kept};
 use crate::world::World;
 
 /// How many items of an inbox are read at a time.
-const ITEMS: usize = 256;
+pub(crate) const ITEMS: usize = 256;
 
 /// Something that was under way and is done.
 pub(crate) enum Done {

@@ -1,6 +1,7 @@
 //! Test gear: what the tests of every crate share.
 //!
 //! - [`clock`], [`ids`]: time that is moved by hand, ids and choices that are a function of a seed.
+//! - [`crashing_store`]: a store whose process dies at the n-th write.
 //! - [`generator`]: histories of any length that are a function of a seed.
 //! - [`notation`]: histories as text, one line for each entry.
 //! - [`scribe`]: the plainest widget.
@@ -11,6 +12,7 @@
 pub mod clock;
 #[cfg(feature = "crash-vfs")]
 pub mod crash;
+pub mod crashing_store;
 pub mod generator;
 pub mod ids;
 pub mod notation;

@@ -15,6 +15,7 @@ mod documented;
 mod examples;
 mod home;
 mod hostile;
+mod kills;
 mod moving;
 mod pipes;
 mod reading;
