@@ -1,23 +1,30 @@
-//! A house to measure in: a SQLite file, a scripted model, a tool, and conversations that take
-//! turns of one kind.
+//! A house to measure in: a SQLite file, a model that is not one, a tool, and conversations that
+//! take turns of one kind.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures_util::stream::{self, StreamExt as _};
+use threadline_core::context::Body;
 use threadline_core::drive::Rest;
-use threadline_core::history::fact::{AgentJoined, Effect, Fact, Input, Verdict};
+use threadline_core::history::fact::{
+    AgentJoined, Digest, Effect, Fact, Input, Invocation, Stop, Verdict,
+};
+use threadline_core::history::metadata::Metadata;
 use threadline_core::id::ConversationId;
-use threadline_core::inbox::{Body, Item, Mode};
-use threadline_core::provider::{Profile, Target};
+use threadline_core::inbox::{self, Item, Mode};
+use threadline_core::provider::{
+    BlockIndex, BlockKind, Delta, DeltaStream, Prepared, Profile, Provider, Request, Target,
+    ToolSupport,
+};
 use threadline_core::store::{DEFAULT_TENANT, Page, Search as _, Storage, Store as _};
 use threadline_core::tokens::Estimator;
 use threadline_core::tool::{
     Handling, RunRules, Tool, ToolContext, ToolOutcome, ToolResult, ToolSpec,
 };
 use threadline_providers::models::StaticModels;
-use threadline_providers::scripted::Scripted;
 use threadline_runtime::{NewAgent, Runtime, Settled, World};
 use threadline_stores::sqlite::{Durability, SqliteOptions, SqliteStore};
 use threadline_testing::clock::ManualClock;
@@ -61,10 +68,11 @@ impl House {
         })?);
         // A file that is opened again goes on with other ids.
         let seed = std::fs::metadata(&plan.path)?.len();
+        let answer = text(7, ANSWER_BYTES).into();
         let world = World::new(
             Arc::clone(&store) as Arc<dyn Storage>,
-            Arc::new(Scripted::new(script(plan.latency_ms).parse()?)),
-            Arc::new(StaticModels::new([target(plan.window_tokens)])),
+            Arc::new(Fake { latency: Duration::from_millis(plan.latency_ms), answer }),
+            Arc::new(StaticModels::new([Fake::target(plan.window_tokens)])),
             vec![Arc::new(Look::new())],
             Vec::new(),
             clock,
@@ -128,7 +136,7 @@ pub(crate) fn size_of(path: &Path) -> Outcome<u64> {
 /// The n-th input.
 pub(crate) fn item(number: usize) -> Item {
     let input = Input::from_person(text(number, INPUT_BYTES));
-    let (client_key, body) = (number.to_string().into(), Body::Input(input));
+    let (client_key, body) = (number.to_string().into(), inbox::Body::Input(input));
     Item { client_key, to: None, mode: Mode::Queue, due: None, body }
 }
 
@@ -169,16 +177,65 @@ const WORDS: [&str; 19] = [
     "paper",
 ];
 
-fn script(latency_ms: u64) -> String {
-    let wait = if latency_ms == 0 { String::new() } else { format!("wait {latency_ms}\n") };
-    let answer = text(7, ANSWER_BYTES);
-    format!("turn else\n{wait}call look {{\"at\":\"{{input}}\"}}\nthen\n{wait}say {answer}\n")
+/// A model that calls its tool for an input and answers to its result. It encodes no request:
+/// that is each provider's own matter.
+struct Fake {
+    latency: Duration,
+    answer: Arc<str>,
 }
 
-fn target(window_tokens: u64) -> Target {
-    let target = Scripted::target();
-    let output_cap_tokens = 1_024;
-    Target { profile: Profile { window_tokens, output_cap_tokens, ..target.profile }, ..target }
+impl Fake {
+    fn target(window_tokens: u64) -> Target {
+        Target {
+            name: "fake".into(),
+            invocation: Invocation {
+                provider: "fake".into(),
+                endpoint: "local".into(),
+                account: None,
+                dialect: "fake".into(),
+                model: "fake".into(),
+            },
+            profile: Profile {
+                window_tokens,
+                output_cap_tokens: 1_024,
+                tools: ToolSupport::SideBySide,
+                ..Profile::unknown()
+            },
+            unusable: None,
+        }
+    }
+}
+
+impl Provider for Fake {
+    fn invoke(&self, request: Request) -> DeltaStream {
+        let block = BlockIndex(0);
+        let (kind, text) = match request.context.parts.last().map(|part| &part.body) {
+            Some(Body::Input(input)) => {
+                let kind = BlockKind::ToolCall { name: "look".into(), provider_id: None };
+                (kind, format!(r#"{{"at":"{}"}}"#, input.text).into())
+            }
+            _ => (BlockKind::Text, Arc::clone(&self.answer)),
+        };
+        let (body_digest, encoder_version) = (Digest::of(b""), 0);
+        let repairs = Vec::new();
+        let deltas = [
+            Delta::Prepared(Prepared { body_digest, encoder_version, repairs }),
+            Delta::Started(Metadata::new()),
+            Delta::Begin { block, kind },
+            Delta::Fragment { block, text },
+            Delta::End { block },
+            Delta::Finished { stop: Stop::Done, metadata: Metadata::new() },
+        ];
+        let latency = self.latency;
+        Box::pin(stream::iter(deltas).then(move |delta| async move {
+            if let Delta::Begin { .. } = delta
+                && latency > Duration::ZERO
+            {
+                tokio::time::sleep(latency).await;
+            }
+            Ok(delta)
+        }))
+    }
 }
 
 pub(crate) fn assistant() -> NewAgent {

@@ -93,5 +93,5 @@ fn run(smoke: bool, python: Option<&PathBuf>, names: &[&str], report: &mut Repor
             measure(&Setting::new(smoke, python.cloned())?, report)?;
         }
     }
-    Ok(())
+    if report.is_empty() { Err("nothing was measured".into()) } else { Ok(()) }
 }
