@@ -17,6 +17,7 @@ mod command;
 mod event;
 mod items;
 mod place;
+pub mod planted;
 mod policy;
 mod setting;
 mod step;
@@ -55,6 +56,8 @@ pub struct Driver {
     texts: BTreeMap<CallId, CallText>,
     /// What waits, as far as it is known here.
     inbox: BTreeMap<ItemNumber, Item>,
+    /// What was taken here: a list that was read before that still has it.
+    taken: BTreeSet<ItemNumber>,
     /// The append under way.
     appending: Option<Appending>,
     /// What has happened and waits to be recorded.
@@ -68,7 +71,7 @@ pub struct Driver {
     /// The rewind under way.
     rewinding: Option<Rewinding>,
     /// Agents whose model is not asked before a while has passed.
-    paused: BTreeSet<AgentId>,
+    paused: BTreeMap<AgentId, Ticket>,
     /// What agents are shown of their tools, by their settings.
     shown: BTreeMap<AgentId, (Arc<AgentJoined>, Shown)>,
     tickets: u64,
@@ -113,13 +116,14 @@ impl Driver {
             widgets: opening.widgets,
             texts: BTreeMap::new(),
             inbox: BTreeMap::new(),
+            taken: BTreeSet::new(),
             appending: None,
             landed: VecDeque::new(),
             asking: BTreeMap::new(),
             running: BTreeMap::new(),
             cancelling: BTreeMap::new(),
             rewinding: None,
-            paused: BTreeSet::new(),
+            paused: BTreeMap::new(),
             shown: BTreeMap::new(),
             tickets: 0,
             wake_at: None,
@@ -171,7 +175,10 @@ impl Driver {
     fn take_in(&mut self, event: Event, at: Timestamp, out: &mut Vec<Command>) {
         match event {
             Event::Begin | Event::Due => {}
-            Event::Arrived(items) => self.inbox.extend(items),
+            Event::Arrived(items) => {
+                let new = items.into_iter().filter(|(number, _)| !self.taken.contains(number));
+                self.inbox.extend(new);
+            }
             Event::Appended => self.appended(out),
             Event::NotAppended(setback) => self.not_appended(setback, out),
             Event::Gathered { agent, ticket, gathered } => {
@@ -192,11 +199,11 @@ impl Driver {
 
     fn alarm(&mut self, alarm: Alarm, out: &mut Vec<Command>) {
         match alarm {
-            Alarm::Backoff(agent) => {
-                self.paused.remove(&agent);
+            Alarm::Backoff(agent, ticket) => {
+                self.paused.retain(|of, pause| *of != agent || *pause != ticket);
             }
             Alarm::Append => self.append_again(out),
-            Alarm::Grace(agent) => self.grace_is_over(agent),
+            Alarm::Grace(agent, ticket) => self.grace_is_over(agent, ticket),
             Alarm::Rewind => self.fetch_past_again(out),
         }
     }

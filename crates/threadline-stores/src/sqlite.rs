@@ -10,6 +10,7 @@ mod connection;
 mod conversation;
 mod create;
 mod error;
+mod fresh;
 mod inbox;
 mod index;
 mod intake;
@@ -184,12 +185,13 @@ impl SqliteStore {
         })
     }
 
-    /// Writes in a transaction, and answers when it is durable.
+    /// Writes in a transaction, and answers when it is durable. The work may be done more than once,
+    /// each time as if it had not been done before.
     async fn write<T: Send + 'static>(
         &self,
         doing: &'static str,
         bytes: usize,
-        work: impl FnOnce(&Sqlite) -> Result<T, Failure> + Send + 'static,
+        work: impl FnMut(&Sqlite) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, StoreError> {
         self.writer.call(doing, bytes, work).await
     }
@@ -244,6 +246,7 @@ fn sweep_once(
 /// What the writer does when nothing else is to be done.
 fn idle_work(run_name: String, run_folder: Option<RunFolder>) -> IdleWork {
     Box::new(move |connection| {
+        fresh::settle(connection)?;
         if index::follow(connection)? {
             return Ok(true);
         }
@@ -443,7 +446,7 @@ impl SqliteStore {
         &self,
         doing: &'static str,
         ttl_ms: u64,
-        work: impl FnOnce(&Taker<'_>, &Sqlite, &mut Living<'_>) -> Result<T, Failure> + Send + 'static,
+        work: impl Fn(&Taker<'_>, &Sqlite, &mut Living<'_>) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (tenant, now) = (self.tenant, self.clock.now());
         let (owner, run) = (self.owner.clone(), self.run_name.clone());

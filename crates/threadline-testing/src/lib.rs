@@ -4,6 +4,7 @@
 //! - [`generator`]: histories of any length that are a function of a seed.
 //! - [`notation`]: histories as text, one line for each entry.
 //! - [`scribe`]: the plainest widget.
+//! - [`simulator`]: drivers in a world of its own, where everything goes wrong.
 //! - [`store_suite`]: what every store must do.
 //! - `crash`, with the feature `crash-vfs`: a disk in memory under the real `SQLite` that loses power.
 
@@ -14,4 +15,5 @@ pub mod generator;
 pub mod ids;
 pub mod notation;
 pub mod scribe;
+pub mod simulator;
 pub mod store_suite;

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod agent;
 mod number;
 #[cfg(test)]
 mod tests;
@@ -9,22 +10,25 @@ use std::path::PathBuf;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use self::agent::{Bounds, Chat, Resume, Run};
 use self::number::{at_least_one, entry};
 
 /// A durable, provider-neutral runtime for LLM agents.
 ///
-/// Conversations are append-only histories in one database file. They can be listed, read,
-/// searched, forked, rewound, verified, and carried to another machine.
+/// Without a command it begins a conversation, with a model that is built in and works offline.
+/// Conversations are append-only histories in one database file: they survive a kill, and can be
+/// listed, read, searched, forked, rewound, verified, and carried to another machine.
 #[derive(Debug, Parser)]
 #[command(
     name = "threadline",
     version,
     max_term_width = 100,
     after_help = "\
-To look around:
-  threadline dev generate    make up a conversation
-  threadline list            what there is
-  threadline show last       read the most recent one"
+To begin:
+  threadline                     talk with an agent
+  threadline chat --continue     go on with the last conversation
+  threadline run \"add 2 and 3\"   have one task done
+  threadline list                what there is"
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -73,6 +77,36 @@ fn file() -> impl TypedValueParser<Value = PathBuf> {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Talk with an agent in the terminal
+    ///
+    /// It begins a conversation, or goes on with one. In a pipe, every line is a message.
+    #[command(after_help = "\
+Examples:
+  threadline chat
+  threadline chat --continue
+  threadline chat last --instruction \"Answer in one sentence.\"
+  printf '%s\\n' 'add 2 and 3' | threadline chat")]
+    Chat(Chat),
+    /// Have one task done, and exit
+    ///
+    /// The answer goes to standard output, all else to standard error. Exits with 0 if it was
+    /// answered, 3 at a limit, 4 if a person must be asked or has declined, 5 if no model answered,
+    /// 130 if it was cancelled.
+    #[command(after_help = "\
+Examples:
+  threadline run \"add 2 and 3 and read README.md\"
+  threadline run \"and 4 more\" --continue last
+  cat task.txt | threadline run --timeout 60 --max-steps 10")]
+    Run(Run),
+    /// Go on with what was interrupted
+    ///
+    /// An unfinished turn goes on where it was. One that ended without an answer is asked to go
+    /// on. Exits like `run`.
+    #[command(after_help = "\
+Examples:
+  threadline resume last
+  threadline resume --all")]
+    Resume(Resume),
     /// List conversations, the most recent first
     #[command(
         alias = "ls",

@@ -1,20 +1,23 @@
 //! The commands: one verb each.
 
+mod agent;
+mod chat;
 mod dev;
 mod doctor;
 mod export;
 mod fork;
 mod import;
 mod list;
+mod resume;
 mod rewind;
+mod run;
 mod search;
 mod show;
 mod verify;
-mod welcome;
 
 use std::process::ExitCode;
 
-use crate::args::{Command, Dev};
+use crate::args::{Chat, Command, Dev};
 use crate::compose::Parts;
 use crate::config::Config;
 use crate::view::View;
@@ -31,7 +34,14 @@ pub(crate) async fn run(
     }
     let parts = Parts::open(config)?;
     match command {
-        None => welcome::run(&parts, config, view).await?,
+        None => return chat::run(&parts, config, &Chat::default(), view).await,
+        Some(Command::Chat(arguments)) => {
+            return chat::run(&parts, config, &arguments, view).await;
+        }
+        Some(Command::Run(arguments)) => return run::run(&parts, config, &arguments, view).await,
+        Some(Command::Resume(arguments)) => {
+            return resume::run(&parts, config, &arguments, view).await;
+        }
         Some(Command::List(arguments)) => list::run(&parts, &arguments, view).await?,
         Some(Command::Show(arguments)) => show::run(&parts, &arguments, view).await?,
         Some(Command::Search(arguments)) => search::run(&parts, &arguments, view).await?,

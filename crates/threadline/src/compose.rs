@@ -1,17 +1,23 @@
 //! Putting the parts together: the one place that knows every adapter.
 
-use std::path::PathBuf;
+mod dev;
+
+use std::io::{self, IsTerminal as _};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use threadline::{RandomIds, SystemClock};
+use threadline::{RandomIds, Setup, SystemClock, sqlite};
 use threadline_core::clock::Clock as _;
 use threadline_core::history::Stamp;
-use threadline_core::id::{ConversationId, TenantId};
+use threadline_core::id::ConversationId;
 use threadline_core::store::{Conversation, Filter, Listing, Sort, Storage, StoreError};
 use threadline_core::tokens::Estimator;
-use threadline_stores::sqlite::{Durability, SqliteOptions, SqliteStore};
+use threadline_providers::guide::Guide;
+use threadline_providers::models::StaticModels;
+use threadline_providers::scripted::{Script, Scripted};
 
+use crate::args::Bounds;
 use crate::config::Config;
 
 /// The parts that commands work with.
@@ -28,28 +34,46 @@ pub(crate) struct Parts {
 const SHORT_ID_CAP: usize = 10_000;
 /// The shortest beginning of an id that is taken for one.
 const SHORT_ID_MIN: usize = 4;
+/// How long the built-in model takes over each word when a person reads along.
+const READING_PAUSE_MS: u64 = 15;
 
 impl Parts {
     /// Opens the database, and makes it if it is not there.
     pub(crate) fn open(config: &Config) -> anyhow::Result<Self> {
-        let options = SqliteOptions {
-            path: config.db.clone(),
-            tenant: TenantId::NIL,
-            owner: format!("threadline, process {}", std::process::id()),
-            clock: Arc::new(SystemClock),
-            ids: Arc::new(RandomIds),
-            vfs: None,
-            durability: Durability::Full,
-        };
-        let store = SqliteStore::open(options)
+        let store = sqlite(&config.db)
             .with_context(|| format!("could not open the database {}", config.db.display()))?;
         Ok(Self {
-            store: Arc::new(store),
+            store,
             ids: RandomIds,
             clock: SystemClock,
             counter: Estimator,
             db: config.db.clone(),
         })
+    }
+
+    /// What conversations are driven with: the model, the tools, the limits.
+    pub(crate) fn setup(
+        &self,
+        config: &Config,
+        workspace: Option<&Path>,
+        bounds: &Bounds,
+    ) -> anyhow::Result<Setup> {
+        let mut setup = Setup::offline(Arc::clone(&self.store));
+        // People read along; programs do not.
+        let pause_ms = if io::stdout().is_terminal() { READING_PAUSE_MS } else { 0 };
+        let pause_ms = config.dev.pause_ms.unwrap_or(pause_ms);
+        setup.provider = Arc::new(Guide { pause_ms, ..Guide::default() });
+        if let Some(path) = &config.dev.script {
+            setup.provider = Arc::new(Scripted::new(script(path)?));
+            setup.models = Arc::new(StaticModels::new([Scripted::target()]));
+        }
+        add_files(&mut setup, workspace.unwrap_or(Path::new(".")))?;
+        if let Some(ledger) = &config.dev.ledger {
+            setup.tools.extend(dev::tools(ledger));
+        }
+        setup.limits.steps = bounds.max_steps.unwrap_or(setup.limits.steps);
+        setup.limits.turn_tokens = bounds.max_tokens.or(setup.limits.turn_tokens);
+        Ok(setup)
     }
 
     /// When and under which ids entries are placed now.
@@ -68,9 +92,7 @@ impl Parts {
             let newest = self.page(None, 1).await?.pop();
             return newest.with_context(|| {
                 let db = self.db.display();
-                format!(
-                    "there are no conversations in {db} yet; `threadline dev generate` makes one up"
-                )
+                format!("there are no conversations in {db} yet; `threadline` begins one")
             });
         }
         if let Ok(id) = meant.parse::<ConversationId>() {
@@ -122,4 +144,26 @@ impl Parts {
     ) -> Result<Vec<Conversation>, StoreError> {
         self.store.list(&Listing { filter: Filter::All, sort: Sort::Active, after, most }).await
     }
+}
+
+fn script(path: &Path) -> anyhow::Result<Script> {
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("could not read the script {}", path.display()))?;
+    text.parse().with_context(|| format!("could not understand the script {}", path.display()))
+}
+
+/// Lets agents read the files of a folder.
+#[cfg(unix)]
+fn add_files(setup: &mut Setup, workspace: &Path) -> anyhow::Result<()> {
+    use threadline_tools::files::{ReadFile, Workspace};
+    let folder = Workspace::open(workspace)
+        .with_context(|| format!("could not open the workspace {}", workspace.display()))?;
+    setup.tools.push(Arc::new(ReadFile::new(Arc::new(folder))));
+    Ok(())
+}
+
+/// Files of one folder can be read only where the system can keep a path within it.
+#[cfg(not(unix))]
+fn add_files(_: &mut Setup, _: &Path) -> anyhow::Result<()> {
+    Ok(())
 }

@@ -19,6 +19,20 @@ pub(crate) struct Config {
     pub(crate) data_folder: PathBuf,
     /// The config file, if there is one.
     pub(crate) file: Option<PathBuf>,
+    /// What is only for tests of the program.
+    pub(crate) dev: Dev,
+}
+
+/// What is only for tests of the program: a model and tools that do as a test wants.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Dev {
+    /// A script that is followed instead of asking a model.
+    pub(crate) script: Option<PathBuf>,
+    /// A file that tools of every effect add lines to.
+    pub(crate) ledger: Option<PathBuf>,
+    /// How long the built-in model takes over each word.
+    pub(crate) pause_ms: Option<u64>,
 }
 
 /// The user's config file. Every key is optional.
@@ -27,6 +41,8 @@ pub(crate) struct Config {
 struct File {
     db: Option<PathBuf>,
     log: Option<String>,
+    #[serde(default)]
+    dev: Dev,
 }
 
 impl Config {
@@ -58,7 +74,7 @@ impl Config {
         let db = db.unwrap_or_else(|| data_folder.join("threadline.db"));
         // An empty one says that nothing is to be logged, whatever the file says.
         let log = global.log.clone().or(file.log).filter(|log| !log.trim().is_empty());
-        Ok(Self { db, log, data_folder, file: found })
+        Ok(Self { db, log, data_folder, file: found, dev: file.dev })
     }
 }
 
@@ -68,8 +84,10 @@ fn read(path: &Path) -> anyhow::Result<File> {
     let mut file: File = toml::from_str(&text)
         .with_context(|| format!("could not understand the config file {}", path.display()))?;
     // A relative path in a file is relative to that file, wherever the program runs.
-    if let (Some(db), Some(folder)) = (&file.db, path.parent()) {
-        file.db = Some(folder.join(db));
+    if let Some(folder) = path.parent() {
+        for named in [&mut file.db, &mut file.dev.script, &mut file.dev.ledger] {
+            *named = named.take().map(|name| folder.join(name));
+        }
     }
     Ok(file)
 }

@@ -1,10 +1,40 @@
 //! Threadline: a durable, provider-neutral runtime for LLM agents.
 //!
 //! This crate is the façade: it puts the parts together. The parts themselves are
-//! [`core`] (the history and every decision over it) and [`stores`] (where histories live).
+//!
+//! - [`core`]: the history, every decision over it, and the seams;
+//! - [`providers`]: the models, the built-in offline one among them;
+//! - [`tools`]: what agents can do out of the box;
+//! - [`stores`]: where histories live;
+//! - [`runtime`]: what executes the decisions.
+//!
+//! ```
+//! use threadline::{Ending, Setup, ask, sqlite};
+//!
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+//! # let folder = tempfile::tempdir()?;
+//! let setup = Setup::offline(sqlite(&folder.path().join("talk.db"))?);
+//! let assistant = setup.assistant("You help with sums.");
+//! let runtime = setup.runtime()?;
+//! let id = runtime.create(&[assistant]).await?;
+//! let ending = ask(&runtime, id, "add 2 and 3").await?;
+//! assert!(matches!(ending, Ending::Answered { text, .. } if text.contains("5")));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub use threadline_core as core;
+pub use threadline_providers as providers;
+pub use threadline_runtime as runtime;
 pub use threadline_stores as stores;
+pub use threadline_tools as tools;
+
+mod setup;
+mod turn;
+
+pub use setup::{Setup, sqlite};
+pub use turn::{AskError, Ending, ask, ending, item};
 
 use threadline_core::clock::{Clock, Timestamp};
 use threadline_core::id::IdSource;

@@ -7,7 +7,9 @@ mod config;
 mod json;
 mod log;
 mod report;
+mod talk;
 mod view;
+mod words;
 
 use std::process::ExitCode;
 
@@ -33,7 +35,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         log::start(wanted, &config.data_folder)?;
     }
     let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build()?;
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let mut view = View::new(arguments.global.json);
     let outcome = runtime.block_on(commands::run(arguments.command, &config, &mut view));
     // What was printed before an error is still to be seen, and before it.

@@ -46,6 +46,12 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(USAGE)
 }
 
+/// Tells what is missing on the command line.
+pub(crate) fn wrong_usage(message: &str, json: bool) -> ExitCode {
+    view::error(message, json);
+    ExitCode::from(USAGE)
+}
+
 /// What is wrong, in one line, without the usage that follows.
 fn first_part(text: &str) -> String {
     let text = text.strip_prefix("error: ").unwrap_or(text);

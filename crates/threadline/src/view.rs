@@ -1,5 +1,6 @@
 //! What is printed: everything goes through here, and through the sanitiser.
 
+mod aside;
 mod line;
 mod progress;
 mod safe_json;
@@ -12,6 +13,7 @@ use serde::Serialize;
 use terminal_size::{Width, terminal_size_of};
 use threadline_core::sanitise;
 
+pub(crate) use aside::{aside, aside_piece};
 pub(crate) use line::Line;
 pub(crate) use progress::Progress;
 
@@ -79,6 +81,18 @@ impl View {
             }
         }
         self.show()
+    }
+
+    /// Prints a piece of a text that is already inert, without a line end, to be seen at once.
+    pub(crate) fn piece(&mut self, inert: &str) -> io::Result<()> {
+        self.out.write_all(inert.as_bytes())?;
+        self.out.flush()
+    }
+
+    /// Asks a person for a line.
+    pub(crate) fn prompt(&mut self, prompt: &str) -> io::Result<()> {
+        Line::new().bold(prompt).write(&mut self.out, self.colour)?;
+        self.out.flush()
     }
 
     /// Prints a value for programs, on one line.

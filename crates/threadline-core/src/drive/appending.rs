@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::Driver;
 use super::command::{Command, Notice, Stopped};
 use super::event::{Alarm, Setback};
+use super::planted::planted;
 use super::step::run_state;
 use crate::history::batch::Batch;
 use crate::history::entry::Entry;
@@ -40,6 +41,15 @@ impl Driver {
         let Proposed { batch, history } = proposed;
         let batch = Arc::new(batch);
         out.push(Command::Append(Arc::clone(&batch)));
+        for placed in &batch.entries {
+            if planted!(TellBeforeDurable) {
+                out.push(Command::Publish(Notice::Entry(Arc::new(placed.entry.clone()))));
+            }
+            if planted!(RunBeforeDurable) {
+                self.note_texts(&placed.entry);
+                self.follow_up(&placed.entry, out);
+            }
+        }
         self.appending = Some(Appending { batch, history, widgets, setbacks: 0 });
     }
 
@@ -51,7 +61,11 @@ impl Driver {
         let before = std::mem::replace(&mut self.history, history);
         self.widgets = widgets;
         for taken in &batch.taken {
+            if planted!(TakeTwice) {
+                continue;
+            }
             self.inbox.remove(&taken.item);
+            self.taken.insert(taken.item);
         }
         if batch.entries.iter().any(|placed| matches!(placed.entry.fact, Fact::Rewound(_))) {
             // What was open is settled in the same batch.
@@ -105,10 +119,15 @@ impl Driver {
     pub(super) fn not_appended(&mut self, setback: Setback, out: &mut Vec<Command>) {
         let Some(appending) = &mut self.appending else { return };
         match setback {
+            Setback::Fenced if planted!(IgnoreFence) => self.appended(out),
+            Setback::AnswerLost(_) if planted!(BlindRetry) => self.appending = None,
             Setback::Fenced => self.stop(Stopped::LeaseLost, out),
             Setback::Never(why) => self.stop(Stopped::Store(why), out),
             // The same batch again: a store that has it says so.
             Setback::AnswerLost(why) | Setback::Later(why) => {
+                if planted!(KeepChange) {
+                    self.widgets = appending.widgets.clone();
+                }
                 appending.setbacks = appending.setbacks.saturating_add(1);
                 let ms = doubled(AGAIN_MS, appending.setbacks - 1, AGAIN_CAP_MS);
                 out.push(Command::Publish(Notice::Stalled(why.into())));

@@ -6,6 +6,7 @@ use super::Driver;
 use super::command::{Command, Gather, Notice, Stopped};
 use super::event::{Gathered, Setback, Ticket};
 use super::place::{Beside, Failure, Landed, Sheet};
+use super::planted::planted;
 use super::setting::Shown;
 use super::step::{Step, next_step};
 use crate::choose::{Chosen, NoModel, choose};
@@ -74,7 +75,7 @@ impl Driver {
 
     fn can_ask(&self, agent: AgentId) -> bool {
         let held = self.asking.contains_key(&agent)
-            || self.paused.contains(&agent)
+            || self.paused.contains_key(&agent)
             || self.cancelling.contains_key(&agent)
             || self.landed.iter().any(|landed| landed.agent() == agent)
             || self.appending.as_ref().is_some_and(|append| append.moves(agent, &self.history));
@@ -307,6 +308,13 @@ impl Driver {
                 let metadata = answer.metadata;
                 self.landed.push_back(Landed::Output { agent, output, metadata });
             }
+            Err(partial) if planted!(PartialAnswer) => {
+                let (blocks, stop) = (partial.streamed, crate::history::fact::Stop::Done);
+                let usage = partial.usage.unwrap_or_default();
+                let output = Output { blocks, invocation, stop, usage, cost: partial.cost };
+                let metadata = partial.metadata;
+                self.landed.push_back(Landed::Output { agent, output, metadata });
+            }
             Err(partial) => {
                 let failure = Failure {
                     kind: FailureKind::Protocol,
@@ -330,6 +338,7 @@ impl Driver {
                 let (retry, after) = (error.may_pass(), error.retry_after_ms);
                 self.fell_through(agent, error.kind, error.to_string(), retry, after);
             }
+            None if planted!(PartialAnswer) => self.answered(agent),
             None => self.fell_through(agent, FailureKind::Protocol, ENDED.to_owned(), true, None),
         }
     }

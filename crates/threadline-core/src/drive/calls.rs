@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::command::{Command, Run};
 use super::event::Outcome;
 use super::place::{Landed, Sheet};
+use super::planted::planted;
 use super::policy::verdict;
 use super::setting::Known;
 use super::step::CallStep;
@@ -297,7 +298,8 @@ impl Driver {
                 };
                 let warnings = fit.arguments.warnings;
                 self.running.insert(id, Running { agent, effect, warnings });
-                out.push(Command::Reconcile(run));
+                let again = planted!(RunOnceAgain);
+                out.push(if again { Command::Run(run) } else { Command::Reconcile(run) });
             }
             (Effect::Once, Err(_)) => self.finish(sheet, agent, id, Status::Unknown, UNKNOWN),
             (Effect::Read | Effect::Idempotent, Ok(fit)) => match fit.known.spec.handling {

@@ -94,7 +94,7 @@ pub enum Event {
     LeaseLost,
 }
 
-/// One asking of one model, in this process.
+/// One asking of one model, or one pause, in this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub u64);
 
@@ -151,15 +151,15 @@ pub enum Setback {
     Never(String),
 }
 
-/// What a driver pauses for.
+/// What a driver pauses for. One that was given up in the meantime is known by its ticket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Alarm {
     /// A model may be asked again.
-    Backoff(AgentId),
+    Backoff(AgentId, Ticket),
     /// A batch may be appended again.
     Append,
     /// Calls that were told to stop had their time.
-    Grace(AgentId),
+    Grace(AgentId, Ticket),
     /// A rewind may be tried again.
     Rewind,
 }

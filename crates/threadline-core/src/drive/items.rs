@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Driver;
 use super::command::{Command, Notice, Stopped};
-use super::event::{Alarm, Past, Setback};
+use super::event::{Alarm, Past, Setback, Ticket};
 use super::place::{Beside, Ending, NotPlaced, Sheet};
 use super::step::{CallStep, RunState, Step, next_step, run_state};
 use crate::clock::Timestamp;
@@ -25,6 +25,8 @@ const READ_AGAIN_MS: u64 = 1_000;
 /// A turn that is being stopped.
 pub(super) struct Cancelling {
     item: ItemNumber,
+    /// The pause in which its calls have to stop.
+    grace: Ticket,
     /// What had come of an answer.
     partial: Partial,
 }
@@ -212,18 +214,19 @@ impl Driver {
         self.paused.remove(&agent);
         let running = self.running.iter().filter(|(_, running)| running.agent == agent);
         let running: Vec<CallId> = running.map(|(id, _)| *id).collect();
+        let grace = self.next_ticket();
         if !running.is_empty() {
             out.extend(running.into_iter().map(Command::StopCall));
             let ms = self.setting.limits.grace_ms;
-            out.push(Command::Sleep { alarm: Alarm::Grace(agent), ms });
+            out.push(Command::Sleep { alarm: Alarm::Grace(agent, grace), ms });
         }
-        self.cancelling.insert(agent, Cancelling { item, partial });
+        self.cancelling.insert(agent, Cancelling { item, grace, partial });
         Ok(())
     }
 
     /// Calls that did not stop in their time are given up.
-    pub(super) fn grace_is_over(&mut self, agent: AgentId) {
-        if self.cancelling.contains_key(&agent) {
+    pub(super) fn grace_is_over(&mut self, agent: AgentId, grace: Ticket) {
+        if self.cancelling.get(&agent).is_some_and(|cancelling| cancelling.grace == grace) {
             self.running.retain(|_, running| running.agent != agent);
         }
     }

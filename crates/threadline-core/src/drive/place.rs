@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::calls::CallText;
 use super::command::{Command, Stopped};
 use super::event::{Alarm, Ticket};
+use super::planted::planted;
 use super::step::{CallStep, Step, next_step};
 use super::{Driver, appending};
 use crate::clock::Timestamp;
@@ -231,6 +232,10 @@ impl Driver {
             let before = sheet.placed();
             self.place_landed(&mut sheet, out);
             self.place_items(&mut sheet, out);
+            if self.rewinding.is_some() {
+                // Nothing is placed yet, and nothing may be before the rewind is.
+                return;
+            }
             self.place_cancels(&mut sheet);
             self.place_due(&mut sheet);
             let agents: Vec<AgentId> =
@@ -332,7 +337,8 @@ impl Driver {
             return;
         }
         let failures = turn_of(sheet.draft.history(), agent).map_or(0, |turn| turn.failures);
-        if failure.retry && failures < self.setting.limits.attempts {
+        let more = failures < self.setting.limits.attempts || planted!(EndlessRetry);
+        if failure.retry && more {
             let ms = match failure.retry_after_ms {
                 Some(ms) => ms.min(RETRY_AFTER_CAP_MS),
                 None => appending::doubled(BACKOFF_MS, failures.saturating_sub(1), BACKOFF_CAP_MS),
@@ -357,18 +363,23 @@ impl Driver {
 
     /// Lets a while pass before an agent's model is asked again.
     pub(super) fn pause(&mut self, agent: AgentId, ms: u64, out: &mut Vec<Command>) {
-        self.paused.insert(agent);
-        out.push(Command::Sleep { alarm: Alarm::Backoff(agent), ms });
+        let ticket = self.next_ticket();
+        self.paused.insert(agent, ticket);
+        out.push(Command::Sleep { alarm: Alarm::Backoff(agent, ticket), ms });
     }
 
     /// Records what an agent's next step records.
     fn place_step(&mut self, sheet: &mut Sheet<'_>, agent: AgentId, out: &mut Vec<Command>) {
-        if self.cancelling.contains_key(&agent) || sheet.full {
+        let cancelled = self.cancelling.contains_key(&agent) && !planted!(StartAfterCancel);
+        if cancelled || sheet.full {
             return;
         }
         match next_step(sheet.draft.history(), agent) {
             Step::Rest => {}
-            Step::Seal(results) => {
+            Step::Seal(mut results) => {
+                if planted!(SealAsLanded) {
+                    results.results.sort_unstable();
+                }
                 let cause = Beside::cause(results.output);
                 // It is whole by the state it was made from: at worst it waits for room.
                 drop(sheet.place(agent, results, cause));
@@ -411,7 +422,7 @@ impl Driver {
         let limits = &self.setting.limits;
         let turn = turn_of(history, agent)?;
         let limit = |limit, text: String| Some(Ending::new(EndReason::Limit(limit), text));
-        if turn.failures >= limits.attempts {
+        if turn.failures >= limits.attempts && !planted!(EndlessRetry) {
             let text = format!("no answer after {} attempts", turn.failures);
             return Some(Ending::new(EndReason::Failed, text));
         }

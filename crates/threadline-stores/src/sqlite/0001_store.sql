@@ -110,9 +110,27 @@ CREATE TABLE entry (
   turn_back     INTEGER, -- how far back it is
   gist          TEXT
 ) STRICT;
--- The first agent has most entries: its thread is found by looking through them, and most
--- appends have no index to keep.
+-- The first agent has most entries: its thread is found by looking through them.
 CREATE INDEX entry_agent ON entry (agent) WHERE agent <> 1;
+
+-- Entries that came last, until some hundred are moved to the others at once: conversations that
+-- append at the same time share its few pages, where each has a page of its own among the others.
+CREATE TABLE fresh (
+  id            INTEGER PRIMARY KEY,
+  record        INTEGER NOT NULL,
+  agent         INTEGER NOT NULL,
+  kind          INTEGER,
+  live          INTEGER,
+  recent        INTEGER,
+  gist_tokens   INTEGER,
+  screen_tokens INTEGER,
+  recent_sum    INTEGER,
+  live_sum_more INTEGER,
+  previous_back INTEGER,
+  turn_back     INTEGER,
+  gist          TEXT
+) STRICT;
+CREATE VIEW entries AS SELECT * FROM entry UNION ALL SELECT * FROM fresh;
 
 CREATE TRIGGER record_is_never_changed BEFORE UPDATE ON record
 BEGIN
@@ -129,6 +147,16 @@ BEGIN
 END;
 CREATE TRIGGER entry_is_never_removed BEFORE DELETE ON entry
 WHEN (SELECT staged FROM log WHERE num = OLD.id >> 36) IS NULL
+BEGIN
+  SELECT RAISE(ABORT, 'entries are never removed');
+END;
+
+CREATE TRIGGER fresh_is_never_changed BEFORE UPDATE OF id, record, agent ON fresh
+BEGIN
+  SELECT RAISE(ABORT, 'entries are never changed');
+END;
+CREATE TRIGGER fresh_is_only_moved BEFORE DELETE ON fresh
+WHEN NOT EXISTS (SELECT 1 FROM entry WHERE id = OLD.id AND record = OLD.record)
 BEGIN
   SELECT RAISE(ABORT, 'entries are never removed');
 END;

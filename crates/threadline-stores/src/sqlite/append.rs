@@ -18,9 +18,9 @@ use super::conversation::{
     origin_number, state_number,
 };
 use super::error::Failure;
+use super::fresh::Tier;
 use super::inbox;
 use super::number::{SEQ_MAX, entry_id, int, seq_int};
-use super::outline;
 use super::segments::hash_at;
 
 /// What a batch writes, without what it does not: sent to the writer whole.
@@ -123,8 +123,18 @@ impl Ready {
     }
 
     /// What brings a conversation's row up to it, once its entries are written.
-    pub(super) fn without_entries(self) -> Self {
-        Self { moved: false, entries: Vec::new(), agents: Vec::new(), keys: Vec::new(), ..self }
+    pub(super) fn without_entries(&self) -> Self {
+        Self {
+            sums: self.sums.clone(),
+            moved: false,
+            entries: Vec::new(),
+            agents: Vec::new(),
+            taken: Vec::new(),
+            rewinds: Vec::new(),
+            keys: Vec::new(),
+            attachments: Vec::new(),
+            ..*self
+        }
     }
 
     /// Whether a conversation holds all of this batch already.
@@ -141,8 +151,9 @@ impl Ready {
         connection: &Connection,
         log: i64,
         conversation: i64,
+        tier: Tier,
     ) -> Result<(), Failure> {
-        self.write_entries(connection, log)?;
+        self.write_entries(connection, log, tier)?;
         if self.rewinds() {
             // A batch with a rewind names all agents there are.
             forget_agents(connection, conversation)?;
@@ -153,14 +164,12 @@ impl Ready {
         Ok(())
     }
 
-    fn write_entries(&self, connection: &Connection, log: i64) -> rusqlite::Result<()> {
+    fn write_entries(&self, connection: &Connection, log: i64, tier: Tier) -> rusqlite::Result<()> {
         let mut insert_record = connection.prepare_cached(
             "INSERT INTO record (entry, envelope, body, salt, hash) VALUES (?1, ?2, ?3, ?4, ?5)",
         )?;
-        let mut insert_plain = connection
-            .prepare_cached("INSERT INTO entry (id, record, agent) VALUES (?1, ?2, ?3)")?;
         for line in &self.entries {
-            let (id, agent, record) = (entry_id(log, line.seq), line.agent.0, &line.record);
+            let (id, record) = (entry_id(log, line.seq), &line.record);
             insert_record.execute(params![
                 id,
                 record.envelope,
@@ -169,10 +178,7 @@ impl Ready {
                 record.hash.0
             ])?;
             let num = connection.last_insert_rowid();
-            match &line.row {
-                Some(row) => outline::insert(connection, id, num, row)?,
-                None => insert_plain.execute(params![id, num, agent]).map(drop)?,
-            }
+            tier.write(connection, (id, num, line.agent), line.row.as_ref())?;
         }
         for (seq, to) in &self.rewinds {
             connection
@@ -234,7 +240,7 @@ pub(super) fn append(
     }
     let holder = inbox::Holder { num: known.num, id, is_fork: known.is_fork };
     ready.check(connection, &holder)?;
-    ready.write(connection, known.tail_log, known.num)?;
+    ready.write(connection, known.tail_log, known.num, Tier::Fresh)?;
     mark_unindexed(connection, known.tail_log)?;
     update(connection, tenant, id, &known, ready)
 }

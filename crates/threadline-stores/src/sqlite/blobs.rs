@@ -48,7 +48,7 @@ impl Blobs for SqliteStore {
             .write("begin an upload", 0, move |connection| {
                 connection
                     .prepare_cached("INSERT INTO blob (size, staged) VALUES (0, ?1)")?
-                    .execute([run])?;
+                    .execute([&run])?;
                 Ok(Upload(count(connection.last_insert_rowid())))
             })
             .await?;

@@ -10,6 +10,7 @@ use threadline_core::store::StoreError;
 use super::append::{Labelled, Ready, mark_unindexed, update_head};
 use super::conversation::{Known, OWN, Open, labels_text, state_number};
 use super::error::Failure;
+use super::fresh::Tier;
 use super::inbox;
 use super::number::{int, seq_int};
 use super::segments::{add_segment, hash_at, new_log, share_segments};
@@ -41,7 +42,7 @@ pub(super) fn create(
     }
     add_segment(connection, num, at.next(), num)?;
     first.check(connection, &inbox::Holder { num, id, is_fork: base.is_some() })?;
-    first.write(connection, num, num)?;
+    first.write(connection, num, num, Tier::Fresh)?;
     mark_unindexed(connection, num)?;
     let row = NewRow {
         num,

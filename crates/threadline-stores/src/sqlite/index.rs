@@ -29,8 +29,9 @@ pub(super) fn is_complete(connection: &Connection) -> rusqlite::Result<bool> {
 pub(super) fn lag(connection: &Connection) -> rusqlite::Result<u64> {
     let mut statement = connection.prepare_cached(
         "SELECT log.indexed_seq,
-                (SELECT max(id) FROM entry
-                 WHERE id BETWEEN log.num << 36 AND (log.num << 36) | ?1)
+                (SELECT id FROM entries
+                 WHERE id BETWEEN log.num << 36 AND (log.num << 36) | ?1
+                 ORDER BY id DESC LIMIT 1)
          FROM unindexed CROSS JOIN log ON log.num = unindexed.log",
     )?;
     let mut rows = statement.query([seq_int(Seq(u64::MAX))])?;
@@ -74,8 +75,9 @@ impl Slice {
     /// Indexes entries of a log after a place, to its end or to that of the slice.
     fn index(&mut self, connection: &Connection, log: i64, after: Seq) -> Result<(), Failure> {
         let mut select = connection.prepare_cached(
-            "SELECT entry.id, envelope, body FROM entry CROSS JOIN record ON record.num = entry.record
-             WHERE entry.id > ?1 AND entry.id <= ?2 ORDER BY entry.id",
+            "SELECT id, envelope, body
+             FROM entries CROSS JOIN record ON record.num = entries.record
+             WHERE id > ?1 AND id <= ?2 ORDER BY id",
         )?;
         let mut rows = select.query([entry_id(log, after), entry_id(log, Seq(u64::MAX))])?;
         let mut insert =

@@ -18,6 +18,7 @@ use super::append::{Ready, advance, branch_off, mark_unindexed, reopen};
 use super::conversation::{Known, forget_agents, origin_number};
 use super::create::NewRow;
 use super::error::Failure;
+use super::fresh::Tier;
 use super::inbox;
 use super::number::{count, int};
 use super::read;
@@ -96,17 +97,16 @@ impl Intake for SqliteStore {
             let (id, seq, head) = (staged.id, snapshot.seq, ready.head);
             return Err(StoreError::NoEntry { id, seq, head });
         }
-        let ready = self
-            .write("take in a batch", ready.bytes, move |connection| {
-                ready.check_staged(connection)?;
-                ready.write(connection, log, log)?;
-                if let Some(snapshot) = &snapshot {
-                    snapshot::write(connection, log, snapshot, true)?;
-                }
-                Ok(ready)
-            })
-            .await?;
         staged.last = Some(Arc::new(ready.without_entries()));
+        self.write("take in a batch", ready.bytes, move |connection| {
+            ready.check_staged(connection)?;
+            ready.write(connection, log, log, Tier::Settled)?;
+            if let Some(snapshot) = &snapshot {
+                snapshot::write(connection, log, snapshot, true)?;
+            }
+            Ok(())
+        })
+        .await?;
         self.keep_stage(stage, staged);
         Ok(())
     }

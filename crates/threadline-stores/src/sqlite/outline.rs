@@ -1,7 +1,7 @@
 //! Reading the outline: along a thread's path, or over the whole ledger.
 
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, Row};
 use threadline_core::history::sections::Levels;
 use threadline_core::id::{AgentId, ConversationId, Seq};
 use threadline_core::outline::{OutlineRow, RowKind};
@@ -67,7 +67,7 @@ impl Walk {
         from: Seq,
     ) -> Result<(), Failure> {
         let sql =
-            format!("SELECT {COLUMNS} FROM entry WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC");
+            format!("SELECT {COLUMNS} FROM entries WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC");
         let mut statement = connection.prepare_cached(&sql)?;
         let mut rows = statement.query([segment.ids().0, entry_id(segment.log, from)])?;
         while let Some(row) = rows.next()? {
@@ -123,7 +123,7 @@ pub(super) fn ledger(
             break;
         }
         let sql = format!(
-            "SELECT {COLUMNS} FROM entry WHERE id BETWEEN ?1 AND ?2 AND kind IS NOT NULL
+            "SELECT {COLUMNS} FROM entries WHERE id BETWEEN ?1 AND ?2 AND kind IS NOT NULL
              ORDER BY id LIMIT ?3"
         );
         let mut statement = connection.prepare_cached(&sql)?;
@@ -137,41 +137,8 @@ pub(super) fn ledger(
     Ok(found)
 }
 
-/// Writes an entry that models see. Places and sums are kept by how far they are from others:
-/// small numbers take little room.
-pub(super) fn insert(
-    connection: &Connection,
-    id: i64,
-    record: i64,
-    row: &OutlineRow,
-) -> rusqlite::Result<()> {
-    connection
-        .prepare_cached(
-            "INSERT INTO entry
-               (id, record, agent, kind, live, recent, gist_tokens, screen_tokens, recent_sum,
-                live_sum_more, previous_back, turn_back, gist)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
-        )?
-        .execute(params![
-            id,
-            record,
-            row.agent.0,
-            row.kind.number(),
-            row.tokens.live,
-            row.tokens.recent,
-            row.tokens.gist,
-            row.screen_tokens,
-            int(row.recent_sum),
-            int(row.live_sum).wrapping_sub(int(row.recent_sum)),
-            row.previous.map(|previous| back(row.seq, previous)),
-            back(row.seq, row.turn),
-            row.gist,
-        ])
-        .map(drop)
-}
-
 /// How far one place is before another.
-fn back(from: Seq, to: Seq) -> i64 {
+pub(super) fn back(from: Seq, to: Seq) -> i64 {
     int(from.0).wrapping_sub(int(to.0))
 }
 

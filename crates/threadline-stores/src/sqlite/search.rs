@@ -127,7 +127,7 @@ impl Finder<'_> {
              WHERE words MATCH ?1 AND rowid >= ?2 AND rowid <= ?3 ORDER BY rowid DESC",
         )?;
         let mut agent_of =
-            self.connection.prepare_cached("SELECT agent FROM entry WHERE id = ?1")?;
+            self.connection.prepare_cached("SELECT agent FROM entries WHERE id = ?1")?;
         let mut rows = matching.query(params![self.words, first, last])?;
         while let Some(row) = rows.next()? {
             let id: i64 = row.get(0)?;

@@ -72,7 +72,8 @@ pub(super) fn hash_at(
     let Some(id) = locate(connection, open, seq)? else { return Ok(None) };
     connection
         .prepare_cached(
-            "SELECT hash FROM entry CROSS JOIN record ON record.num = entry.record WHERE id = ?1",
+            "SELECT hash FROM entries CROSS JOIN record ON record.num = entries.record
+             WHERE id = ?1",
         )?
         .query_row([id], |row| row.get(0).map(Digest))
         .optional()

@@ -201,16 +201,76 @@ async fn entries_are_never_changed_or_removed() {
     let world = World::new();
     let store = world.open();
     world.begin(&store).await;
+    drop(store);
     let connection = Connection::open(world.path()).unwrap();
+    super::fresh::settle(&connection).unwrap();
+    connection.execute("INSERT INTO fresh (id, record, agent) VALUES (7, 7, 1)", []).unwrap();
     for sql in [
         "DELETE FROM entry",
         "UPDATE entry SET record = 7",
+        "DELETE FROM fresh",
+        "UPDATE fresh SET record = 8",
         "DELETE FROM record",
         "UPDATE record SET body = x'00'",
     ] {
         let refused = connection.execute_batch(sql).unwrap_err().to_string();
-        assert!(refused.contains("entries are never"), "{refused}");
+        assert!(refused.contains("entries are never"), "{sql}: {refused}");
     }
+    super::fresh::settle(&connection).unwrap();
+    assert_eq!(world.count("SELECT count(*) FROM fresh"), 0);
+    assert_eq!(world.count("SELECT count(*) FROM entry"), 2);
+}
+
+#[tokio::test]
+async fn fresh_entries_are_read_after_those_at_their_places() {
+    let world = World::new();
+    let store = world.open();
+    let (id, mut history) = world.begin(&store).await;
+    let (other, mut others) = world.begin(&store).await;
+    for round in 0..3 {
+        history = world.say(&store, id, &history, &["one", "two"]).await;
+        others = world.say(&store, other, &others, &["three"]).await;
+        if round < 2 {
+            let settle = |connection: &Connection| Ok(super::fresh::settle(connection)?);
+            store.write("settle", 0, settle).await.unwrap();
+        }
+    }
+    let forward = store.read(id, &Page::forward(Seq(1), 100)).await.unwrap();
+    let mut backward = store.read(id, &Page::backward(history.head(), 100)).await.unwrap();
+    backward.reverse();
+    assert_eq!(forward, backward);
+    let thread = |page: Page| Page { thread: Some(AgentId::CONVERSATION), ..page };
+    let said = store.read(id, &thread(Page::forward(Seq(1), 100))).await.unwrap();
+    assert_eq!(said, forward[1..]);
+    let seqs: Vec<Seq> = (1..=7).map(Seq).collect();
+    assert_eq!(store.records(id, &seqs).await.unwrap(), forward);
+    assert_eq!(forward.last().unwrap().hash, history.head_hash());
+    assert_eq!(store.read(other, &Page::forward(Seq(1), 100)).await.unwrap().len(), 4);
+}
+
+/// Refuses after it has written, in a group with others.
+#[tokio::test]
+async fn a_job_that_fails_late_leaves_nothing_and_does_not_fail_its_neighbours() {
+    let world = World::new();
+    let store = world.open();
+    let (go, wait) = std::sync::mpsc::channel::<()>();
+    let write = |tenant: u8, ends: Result<(), &'static str>| {
+        store.write("write a tenant", 0, move |connection: &Connection| {
+            connection.execute("INSERT INTO tenant (id) VALUES (?1)", [[tenant]])?;
+            ends.map_err(|why| StoreError::Invalid(why.to_owned()).into())
+        })
+    };
+    let hold = store.write("hold the writer", 0, move |_| {
+        let _released = wait.recv();
+        Ok(())
+    });
+    let let_go = async { drop(go) };
+    let (_, first, late, last, ()) =
+        tokio::join!(hold, write(1, Ok(())), write(2, Err("late")), write(3, Ok(())), let_go);
+    assert!(first.is_ok() && last.is_ok());
+    assert!(matches!(late, Err(StoreError::Invalid(why)) if why == "late"));
+    assert_eq!(world.count("SELECT count(*) FROM tenant WHERE id IN (x'01', x'03')"), 2);
+    assert_eq!(world.count("SELECT count(*) FROM tenant WHERE id = x'02'"), 0);
 }
 
 #[tokio::test]
@@ -256,7 +316,7 @@ async fn one_refused_append_does_not_fail_its_neighbours() {
         assert_eq!(matches!(answer, Err(StoreError::Fenced(_))), fenced, "{answer:?}");
         assert_eq!(answer.is_ok(), !fenced);
     }
-    assert_eq!(world.count("SELECT count(*) FROM entry"), 16 + 10);
+    assert_eq!(world.count("SELECT count(*) FROM entries"), 16 + 10);
 }
 
 #[tokio::test]

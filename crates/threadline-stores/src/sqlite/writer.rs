@@ -1,8 +1,9 @@
 //! The writer: one thread, one connection, and group commit.
 //!
-//! Jobs that wait are run in one transaction, each in a savepoint of its own so that one that
-//! fails does not fail its neighbours; one sync makes them all last, and only then are they
-//! answered.
+//! Jobs that wait are run in one transaction; one sync makes them all last, and only then are they
+//! answered. A job that fails does not fail its neighbours: most fail before they write anything,
+//! and if one has written, the group is run again with a savepoint for each, which costs copies of
+//! all pages it changes.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, OnceLock};
@@ -14,6 +15,7 @@ use threadline_core::store::StoreError;
 use tokio::sync::oneshot;
 
 use super::error::{Failure, Gravity, gravity, is_locked};
+use super::fresh::{self, FRESH_CAP};
 
 const GROUP_CAP_JOBS: usize = 256;
 const GROUP_CAP_BYTES: usize = 1024 * 1024;
@@ -25,6 +27,8 @@ const QUIET: Duration = Duration::from_millis(100);
 const WAL_CAP_BYTES: i64 = 16 * 1024 * 1024;
 /// How much is written between looks at how long the log is.
 const WAL_LOOK_BYTES: usize = 512 * 1024;
+/// How many jobs are done between counts of the fresh entries.
+const FRESH_LOOK_JOBS: usize = 64;
 /// What an append writes beside its own bytes, roughly: some pages of indexes and sums.
 const OVERHEAD_BYTES: usize = 4 * 8192;
 
@@ -57,6 +61,7 @@ impl Writer {
             expected: 1,
             last_commit: Duration::ZERO,
             unseen_bytes: 0,
+            unseen_jobs: 0,
             checkpointed: false,
         };
         let thread = std::thread::Builder::new()
@@ -69,15 +74,16 @@ impl Writer {
         Ok(Self { jobs: Some(jobs), thread: Some(thread), poison })
     }
 
-    /// Does some work in a transaction, and answers when it is durable.
+    /// Does some work in a transaction, and answers when it is durable. The work may be done more
+    /// than once, each time as if it had not been done before.
     pub(super) async fn call<T: Send + 'static>(
         &self,
         doing: &'static str,
         bytes: usize,
-        work: impl FnOnce(&Connection) -> Result<T, Failure> + Send + 'static,
+        work: impl FnMut(&Connection) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (reply, answer) = oneshot::channel();
-        let task = Task { doing, bytes, work: Some(work), result: None, reply };
+        let task = Task { doing, bytes, work, result: None, reply };
         let sent = self.jobs.as_ref().is_some_and(|jobs| jobs.send(Box::new(task)).is_ok());
         if !sent {
             return Err(stopped(&self.poison));
@@ -118,10 +124,18 @@ enum Ran {
     Failed(Trouble),
 }
 
+/// What became of a group that was run without savepoints.
+enum Group {
+    /// All of it that was not refused is written.
+    Whole,
+    /// One has written and then failed: nothing of it may stay.
+    Spoilt,
+}
+
 struct Task<T, F> {
     doing: &'static str,
     bytes: usize,
-    work: Option<F>,
+    work: F,
     result: Option<Result<T, Failure>>,
     reply: oneshot::Sender<Result<T, StoreError>>,
 }
@@ -129,15 +143,14 @@ struct Task<T, F> {
 impl<T, F> Job for Task<T, F>
 where
     T: Send,
-    F: FnOnce(&Connection) -> Result<T, Failure> + Send,
+    F: FnMut(&Connection) -> Result<T, Failure> + Send,
 {
     fn bytes(&self) -> usize {
         self.bytes
     }
 
     fn run(&mut self, connection: &Connection) -> Ran {
-        let Some(work) = self.work.take() else { return Ran::Done };
-        let result = work(connection);
+        let result = (self.work)(connection);
         let ran = match &result {
             Ok(_) => Ran::Done,
             Err(Failure::Refused(_)) => Ran::Refused,
@@ -222,6 +235,8 @@ struct State {
     last_commit: Duration,
     /// Bytes written since the log's length was looked at.
     unseen_bytes: usize,
+    /// Jobs done since the fresh entries were counted.
+    unseen_jobs: usize,
     /// Whether nothing was written since the log was last brought into the file.
     checkpointed: bool,
 }
@@ -269,6 +284,7 @@ impl State {
         self.expected = group.len().max(self.expected - self.expected.div_ceil(8));
         let written = bytes.saturating_add(group.len().saturating_mul(OVERHEAD_BYTES));
         self.unseen_bytes = self.unseen_bytes.saturating_add(written);
+        self.unseen_jobs = self.unseen_jobs.saturating_add(group.len());
         group
     }
 
@@ -284,6 +300,10 @@ impl State {
         for job in group {
             job.answer(trouble.as_ref());
         }
+        if self.unseen_jobs >= FRESH_LOOK_JOBS {
+            self.unseen_jobs = 0;
+            self.settle_fresh();
+        }
         if self.unseen_bytes > WAL_LOOK_BYTES {
             self.unseen_bytes = 0;
             self.shorten_log();
@@ -293,7 +313,11 @@ impl State {
     fn transaction(&mut self, group: &mut [Box<dyn Job>]) -> Result<(), Trouble> {
         let began = Instant::now();
         self.execute("BEGIN IMMEDIATE").map_err(|error| Trouble::of(&error))?;
-        let ran = group.iter_mut().try_for_each(|job| self.run_job(job.as_mut()));
+        let ran = match self.run_bare(group) {
+            Ok(Group::Whole) => Ok(()),
+            Ok(Group::Spoilt) => self.run_again(group),
+            Err(trouble) => Err(trouble),
+        };
         let done =
             ran.and_then(|()| self.execute("COMMIT").map_err(|error| Trouble::of_commit(&error)));
         self.checkpointed = false;
@@ -304,22 +328,46 @@ impl State {
         done
     }
 
+    /// Runs jobs up to one that fails after it has written. Fails only if the whole transaction is
+    /// lost.
+    fn run_bare(&self, group: &mut [Box<dyn Job>]) -> Result<Group, Trouble> {
+        for job in group {
+            let before = self.connection.total_changes();
+            match job.run(&self.connection) {
+                Ran::Done => {}
+                Ran::Failed(trouble) if self.is_lost(&trouble) => return Err(trouble),
+                Ran::Refused if self.connection.total_changes() == before => {}
+                Ran::Refused | Ran::Failed(_) => return Ok(Group::Spoilt),
+            }
+        }
+        Ok(Group::Whole)
+    }
+
+    /// Begins again, and runs each job in a savepoint.
+    fn run_again(&self, group: &mut [Box<dyn Job>]) -> Result<(), Trouble> {
+        let lost = |error| Trouble::of(&error);
+        self.execute("ROLLBACK").map_err(lost)?;
+        self.execute("BEGIN IMMEDIATE").map_err(lost)?;
+        group.iter_mut().try_for_each(|job| self.run_in_savepoint(job.as_mut()))
+    }
+
     /// Runs a job in a savepoint. Fails only if the whole transaction is lost.
-    fn run_job(&self, job: &mut dyn Job) -> Result<(), Trouble> {
+    fn run_in_savepoint(&self, job: &mut dyn Job) -> Result<(), Trouble> {
         let lost = |error| Trouble::of(&error);
         self.execute("SAVEPOINT job").map_err(lost)?;
         match job.run(&self.connection) {
             Ran::Done => self.execute("RELEASE job").map_err(lost),
-            Ran::Failed(trouble)
-                if trouble.poison().is_some() || self.connection.is_autocommit() =>
-            {
-                Err(trouble)
-            }
+            Ran::Failed(trouble) if self.is_lost(&trouble) => Err(trouble),
             Ran::Refused | Ran::Failed(_) => {
                 self.execute("ROLLBACK TO job").map_err(lost)?;
                 self.execute("RELEASE job").map_err(lost)
             }
         }
+    }
+
+    /// Whether a job's trouble ended the whole transaction.
+    fn is_lost(&self, trouble: &Trouble) -> bool {
+        trouble.poison().is_some() || self.connection.is_autocommit()
     }
 
     fn roll_back(&self) {
@@ -371,21 +419,10 @@ impl State {
         if self.poison.get().is_some() {
             return false;
         }
-        match self.idle_transaction() {
-            Ok(true) => return true,
-            Ok(false) => {}
-            Err(error) => {
-                let trouble = match &error {
-                    Failure::Refused(_) => None,
-                    Failure::Sqlite(error) => Some(Trouble::of(error)),
-                };
-                self.roll_back();
-                tracing::debug!(target: "History", %error, "put off idle work");
-                if let Some(trouble) = trouble {
-                    self.note(&trouble);
-                }
-                return false;
-            }
+        match self.aside(|state| (state.idle)(&state.connection)) {
+            Some(true) => return true,
+            Some(false) => {}
+            None => return false,
         }
         if !self.checkpointed {
             self.checkpointed = true;
@@ -394,12 +431,44 @@ impl State {
         false
     }
 
-    fn idle_transaction(&mut self) -> Result<bool, Failure> {
-        self.execute("BEGIN IMMEDIATE")?;
-        let more = (self.idle)(&self.connection)?;
-        self.execute("COMMIT")?;
-        self.checkpointed &= !more;
-        Ok(more)
+    /// Moves the fresh entries to their places if there are many.
+    fn settle_fresh(&mut self) {
+        if self.poison.get().is_some() {
+            return;
+        }
+        // A failed one is tried again after some jobs, or when nothing else is to be done.
+        self.aside(|state| {
+            let many = fresh::count(&state.connection)? >= FRESH_CAP;
+            if many {
+                fresh::settle(&state.connection)?;
+            }
+            Ok(many)
+        });
+    }
+
+    /// Does work that nobody waits for, in a transaction of its own, unless it fails. Gives what
+    /// the work tells: whether there is more.
+    fn aside(&mut self, work: impl FnOnce(&mut Self) -> Result<bool, Failure>) -> Option<bool> {
+        let done = self.execute("BEGIN IMMEDIATE").map_err(Failure::from).and_then(|()| {
+            let more = work(self)?;
+            self.execute("COMMIT")?;
+            Ok(more)
+        });
+        match done {
+            Ok(more) => {
+                self.checkpointed &= !more;
+                Some(more)
+            }
+            Err(error) => {
+                self.roll_back();
+                tracing::debug!(target: "History", %error, "put off idle work");
+                match &error {
+                    Failure::Refused(_) => {}
+                    Failure::Sqlite(error) => self.note(&Trouble::of(error)),
+                }
+                None
+            }
+        }
     }
 
     /// Brings the log into the file, as far as no reader is in the way. The log keeps its length:

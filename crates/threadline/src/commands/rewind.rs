@@ -1,12 +1,15 @@
 //! `threadline rewind`.
 
 use anyhow::Context as _;
+use threadline::item;
 use threadline_core::history::History;
 use threadline_core::id::{ConversationId, Seq};
-use threadline_core::store;
+use threadline_core::inbox::{Body, Command};
+use threadline_core::store::{self, StoreError};
 
 use crate::args::Rewind;
 use crate::compose::Parts;
+use crate::talk::delivered;
 use crate::view::{Line, View, counted};
 
 /// How long a command holds a conversation.
@@ -14,17 +17,53 @@ const LEASE_MS: u64 = 30_000;
 
 pub(crate) async fn run(parts: &Parts, arguments: &Rewind, view: &mut View) -> anyhow::Result<()> {
     let id = parts.find(&arguments.conversation).await?.id;
-    let lease = parts.store.acquire(id, LEASE_MS).await?;
-    let outcome = rewind(parts, arguments, id, &lease, view).await;
-    parts.store.release(&lease).await?;
-    outcome
+    let (to, history) = match parts.store.acquire(id, LEASE_MS).await {
+        Ok(lease) => {
+            let outcome = rewind(parts, arguments, id, &lease).await;
+            parts.store.release(&lease).await?;
+            outcome?
+        }
+        // Whoever drives it does this too.
+        Err(StoreError::Held { .. }) => through_inbox(parts, arguments, id).await?,
+        Err(error) => return Err(error.into()),
+    };
+    tell(arguments, id, to, &history, view)
 }
 
+/// Rewinds a conversation that nobody else has.
 async fn rewind(
     parts: &Parts,
     arguments: &Rewind,
     id: ConversationId,
     lease: &store::Lease,
+) -> anyhow::Result<(Seq, History)> {
+    let (_, history) = store::open(&*parts.store, id, &parts.counter).await?;
+    let to = destination(parts, arguments, id, &history).await?;
+    let (past, aftermath) = store::past(&*parts.store, id, to, &parts.counter).await?;
+    let proposed = history.propose_rewind(&past, &aftermath, parts.stamp())?;
+    Ok((to, store::append(&*parts.store, lease, proposed).await?))
+}
+
+/// Has another process rewind a conversation that it drives.
+async fn through_inbox(
+    parts: &Parts,
+    arguments: &Rewind,
+    id: ConversationId,
+) -> anyhow::Result<(Seq, History)> {
+    let (_, history) = store::open(&*parts.store, id, &parts.counter).await?;
+    let to = destination(parts, arguments, id, &history).await?;
+    let item = item(Body::Command(Command::Rewind { to }));
+    parts.store.enqueue(id, &item).await?;
+    delivered(&*parts.store, id, &item).await?;
+    let (_, history) = store::open(&*parts.store, id, &parts.counter).await?;
+    Ok((to, history))
+}
+
+fn tell(
+    arguments: &Rewind,
+    id: ConversationId,
+    to: Seq,
+    history: &History,
     view: &mut View,
 ) -> anyhow::Result<()> {
     #[derive(serde::Serialize)]
@@ -34,11 +73,6 @@ async fn rewind(
         entries: u64,
         messages: u64,
     }
-    let (_, history) = store::open(&*parts.store, id, &parts.counter).await?;
-    let to = destination(parts, arguments, id, &history).await?;
-    let (past, aftermath) = store::past(&*parts.store, id, to, &parts.counter).await?;
-    let proposed = history.propose_rewind(&past, &aftermath, parts.stamp())?;
-    let history = store::append(&*parts.store, lease, proposed).await?;
     let messages = history.state().messages;
     if view.json {
         view.value(&Rewound { id: id.to_string(), to: to.0, entries: history.head().0, messages })?;

@@ -9,7 +9,7 @@ use threadline_core::history::entry::Entry;
 use threadline_core::history::one_line;
 use threadline_core::history::path::Path;
 use threadline_core::history::record::Record;
-use threadline_core::id::{AgentId, Seq};
+use threadline_core::id::{AgentId, ConversationId, Seq};
 use threadline_core::outline::RowKind;
 use threadline_core::store::{Conversation, Page};
 
@@ -43,6 +43,28 @@ pub(crate) async fn run(parts: &Parts, arguments: &Show, view: &mut View) -> any
         print_header(parts, &conversation, &agents, view)?;
         let detailed = wanted.what != What::Transcript;
         Printer::Text { view, agents: &agents, detailed, nothing: true }
+    };
+    print(parts, &conversation, &path, &wanted, from, printer).await
+}
+
+/// Prints the last messages of a conversation, without what is known of it otherwise.
+pub(crate) async fn messages_of(
+    parts: &Parts,
+    id: ConversationId,
+    last: usize,
+    view: &mut View,
+) -> anyhow::Result<()> {
+    let conversation = parts.store.conversation(id).await?;
+    let agents = parts.store.agents(id).await?;
+    let rewinds = parts.store.rewinds(id, Seq::ZERO).await?;
+    let path = Path::new(conversation.head, &rewinds);
+    let (what, from, to) = (What::Transcript, Seq(1), conversation.head);
+    let wanted = Wanted { what, from, to, last: Some(last) };
+    let from = wanted.first(parts, &conversation, &path).await?;
+    let printer = if view.json {
+        Printer::Json(view.list("entries", &json::Nothing {})?)
+    } else {
+        Printer::Text { view, agents: &agents, detailed: false, nothing: true }
     };
     print(parts, &conversation, &path, &wanted, from, printer).await
 }

@@ -7,6 +7,9 @@ use threadline_testing::generator::{self, Generator, GeneratorOptions};
 
 use super::*;
 
+/// A statement, and the entry and the words it is about.
+type Change<'a> = (&'a str, i64, &'a str);
+
 /// A closed store with a generated conversation, its index complete.
 struct Planted {
     world: World,
@@ -159,7 +162,7 @@ async fn what_the_search_index_holds_is_verified() {
     let insert = "INSERT INTO words (rowid, text) VALUES (?1, ?2)";
     let reversed = words.split(' ').rev().collect::<Vec<_>>().join(" ");
     let longer = format!("{words} more");
-    let cases: [(&[(&str, i64, &str)], Seq); 5] = [
+    let cases: [(&[Change<'_>], Seq); 5] = [
         (&[(delete, *number, words)], *seq),
         (&[(delete, *number, words), (insert, *number, &reversed)], *seq),
         (&[(delete, *number, words), (insert, *number, &longer)], *seq),

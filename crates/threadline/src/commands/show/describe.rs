@@ -3,13 +3,14 @@
 use threadline_core::history::batch::AgentSums;
 use threadline_core::history::entry::Entry;
 use threadline_core::history::fact::{
-    Answer, Approver, Block, EndReason, Fact, Limit, Sender, Status, Stop, Verdict,
+    Answer, Approver, Block, Fact, Sender, Status, Stop, Verdict,
 };
 use threadline_core::history::one_line;
 use threadline_core::history::sections::{self, Level};
 use threadline_core::id::AgentId;
 
 use crate::view::{Line, View, counted, grouped};
+use crate::words::end_reason;
 
 /// How much of arguments or a remark a line shows, in characters.
 const LINE_CAP: usize = 120;
@@ -228,21 +229,6 @@ fn detail(fact: &Fact, agents: &[AgentSums]) -> String {
             let size = u64::try_from(unrecognised.body.len()).unwrap_or(u64::MAX);
             format!("of a newer version, {}", counted(size, "byte", "bytes"))
         }
-    }
-}
-
-fn end_reason(reason: EndReason) -> &'static str {
-    match reason {
-        EndReason::Cancelled => "cancelled",
-        EndReason::Limit(Limit::Steps) => "too many steps",
-        EndReason::Limit(Limit::Calls) => "too many calls",
-        EndReason::Limit(Limit::SameCall) => "the same call again and again",
-        EndReason::Limit(Limit::Tokens) => "too many tokens",
-        EndReason::Limit(Limit::Money) => "too much money",
-        EndReason::Limit(Limit::Depth) => "too many agents calling agents",
-        EndReason::Failed => "no model answered",
-        EndReason::DoesNotFit => "does not fit the window",
-        EndReason::Withdrawn => "withdrawn",
     }
 }
 

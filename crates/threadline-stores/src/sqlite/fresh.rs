@@ -1,0 +1,95 @@
+//! Fresh entries: those that came last lie apart, and are moved to the others many at a time.
+
+use rusqlite::{Connection, params};
+use threadline_core::id::AgentId;
+use threadline_core::outline::OutlineRow;
+
+use super::number::int;
+use super::outline::back;
+
+/// How many entries are fresh before they are moved.
+pub(super) const FRESH_CAP: i64 = 1024;
+
+const MOVE: &str = "INSERT INTO entry SELECT * FROM fresh ORDER BY id";
+
+/// Where an entry is written.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Tier {
+    /// With those that came last.
+    Fresh,
+    /// At its place in its log.
+    Settled,
+}
+
+impl Tier {
+    const fn insert(self) -> &'static str {
+        macro_rules! insert_into {
+            ($table:literal) => {
+                concat!(
+                    "INSERT INTO ",
+                    $table,
+                    " (id, record, agent, kind, live, recent, gist_tokens, screen_tokens,
+                       recent_sum, live_sum_more, previous_back, turn_back, gist)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"
+                )
+            };
+        }
+        match self {
+            Self::Fresh => insert_into!("fresh"),
+            Self::Settled => insert_into!("entry"),
+        }
+    }
+
+    /// Writes an entry, with its outline row if models see it. Places and sums are kept by how far
+    /// they are from others: small numbers take little room.
+    pub(super) fn write(
+        self,
+        connection: &Connection,
+        (id, record, agent): (i64, i64, AgentId),
+        row: Option<&OutlineRow>,
+    ) -> rusqlite::Result<()> {
+        connection
+            .prepare_cached(self.insert())?
+            .execute(params![
+                id,
+                record,
+                agent.0,
+                row.map(|row| row.kind.number()),
+                row.map(|row| row.tokens.live),
+                row.map(|row| row.tokens.recent),
+                row.map(|row| row.tokens.gist),
+                row.map(|row| row.screen_tokens),
+                row.map(|row| int(row.recent_sum)),
+                row.map(|row| int(row.live_sum).wrapping_sub(int(row.recent_sum))),
+                row.and_then(|row| row.previous.map(|previous| back(row.seq, previous))),
+                row.map(|row| back(row.seq, row.turn)),
+                row.map(|row| row.gist.as_str()),
+            ])
+            .map(drop)
+    }
+}
+
+/// How many entries are fresh.
+pub(super) fn count(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.prepare_cached("SELECT count(*) FROM fresh")?.query_row([], |row| row.get(0))
+}
+
+/// Moves the fresh entries to their places.
+pub(super) fn settle(connection: &Connection) -> rusqlite::Result<()> {
+    if connection.prepare_cached(MOVE)?.execute([])? > 0 {
+        connection.prepare_cached("DELETE FROM fresh")?.execute([])?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sqlite::tests::plan;
+
+    /// They are moved in the order of the table they go to.
+    #[test]
+    fn nothing_is_sorted_to_be_moved() {
+        assert_eq!(plan(MOVE), "SCAN fresh\n");
+    }
+}

@@ -1,0 +1,487 @@
+//! The checkers: each promise by its name, with every append, every run, every request.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use threadline_core::context::project::{Material, options_for, project};
+use threadline_core::context::{Body, Context, Part, Source};
+use threadline_core::drive::{Gather, Gathered, Run, RunState, run_state};
+use threadline_core::history::History;
+use threadline_core::history::batch::{BATCH_CAP_BYTES, Batch};
+use threadline_core::history::entry::Entry;
+use threadline_core::history::fact::{
+    Answer, Approver, Block, CallOptions, Effect, EndReason, Fact, FailureKind, Limit, Output,
+    Status, Stop, ToolFinished, Verdict,
+};
+use threadline_core::history::snapshot::Snapshot;
+use threadline_core::history::state::{OpenCall, Stage};
+use threadline_core::id::{AgentId, CallId, Seq};
+use threadline_core::provider::Profile;
+use threadline_core::tokens::Estimator;
+use threadline_core::tool::Catalogue;
+
+use super::answer::tags;
+use super::execute::must_not_repeat;
+use super::mark::Mark;
+use super::world::World;
+
+/// What the checkers remember.
+#[derive(Default)]
+pub(super) struct Check {
+    /// The keys of inputs in the history, rewound ones included.
+    keys: BTreeSet<Arc<str>>,
+    /// The attempts on record for each effect key.
+    started: BTreeMap<Arc<str>, Vec<u32>>,
+    /// The invocations whose answers came to their end.
+    pub(super) finished: BTreeSet<u64>,
+    /// The invocations that failed with something streamed.
+    partial: BTreeSet<u64>,
+    /// Failed invocations since the last output, seal or turn.
+    failures: u32,
+}
+
+impl World {
+    /// A batch is durable.
+    pub(super) fn committed(&mut self, batch: &Batch) {
+        let mut numbers = Vec::with_capacity(batch.entries.len());
+        for placed in &batch.entries {
+            let hash = placed.record.hash.0.first_chunk::<8>().copied().unwrap_or_default();
+            numbers.push(u64::from_le_bytes(hash));
+        }
+        self.trace.note(self.now_ms, &numbers, || format!("durable up to {}", batch.head()));
+        self.check_epochs(batch);
+        if batch.entries.len() >= 60 {
+            self.hit(Mark::BatchCap);
+        }
+        let bytes: usize = batch.entries.iter().map(|placed| placed.record.size()).sum();
+        if bytes > BATCH_CAP_BYTES / 2 {
+            self.hit(Mark::BatchBytes);
+        }
+        if !batch.rows.is_empty() && !self.swarm.bulky {
+            self.check_prefix();
+        }
+        let cancels = batch.entries.iter().any(|placed| match &placed.entry.fact {
+            Fact::TurnEnded(ended) => ended.reason == EndReason::Cancelled,
+            _ => false,
+        });
+        let base = self.store.state_at(batch.base).map(|(history, _)| history);
+        let asked = |history| run_state(history, AgentId::FIRST) == RunState::AwaitingApproval;
+        if cancels && base.is_some_and(asked) {
+            self.hit(Mark::CancelAsked);
+        }
+        let rewinds = batch.entries.iter().any(|p| matches!(p.entry.fact, Fact::Rewound(_)));
+        if rewinds {
+            let calls = |p: &threadline_core::history::batch::Placed| {
+                matches!(p.entry.fact, Fact::ToolFinished(_))
+            };
+            let open = batch.entries.iter().any(calls);
+            self.hit(if open { Mark::RewoundOpen } else { Mark::Rewound });
+        }
+        for placed in &batch.entries {
+            let before = self.store.state_at(placed.entry.seq.before()).map(|(h, _)| h.clone());
+            self.check_entry(&placed.entry, &before.unwrap_or_default(), rewinds);
+        }
+    }
+
+    /// Whatever is durable can be shown to a model.
+    fn check_prefix(&mut self) {
+        let history = self.store.history();
+        let (agent, instruction) = (AgentId::FIRST, None);
+        let gather =
+            Gather { history: history.clone(), tokens: u64::MAX, instruction, catalogue: None };
+        let Gathered { instruction, window } = self.store.gather(agent, &gather);
+        let material = Material { instruction, window, screen: None };
+        let profile = Profile { window_tokens: 1_000_000, ..Profile::unknown() };
+        let options = options_for(&profile, &CallOptions::default());
+        let none = Catalogue::default();
+        match project(history, agent, &material, &none, &options, &Estimator) {
+            Ok(context) => self.check_context(&context),
+            Err(error) => self.fail("I-15", error.to_string()),
+        }
+    }
+
+    fn check_epochs(&mut self, batch: &Batch) {
+        let epoch = |seq| self.store.at(seq).map_or(0, |stored| stored.epoch);
+        if epoch(batch.base) > epoch(batch.head()) {
+            let text = format!("entry {} is of an earlier epoch", batch.head());
+            self.fail("I-5", text);
+        }
+    }
+
+    fn check_entry(&mut self, entry: &Entry, before: &History, rewinds: bool) {
+        let agent = before.agent(entry.agent);
+        match &entry.fact {
+            Fact::Input(input) => {
+                match agent.map(|agent| &agent.stage) {
+                    Some(Stage::Resting) => self.check.failures = 0,
+                    _ => self.hit(Mark::Steered),
+                }
+                if let Some(key) = &input.client_key
+                    && !self.check.keys.insert(Arc::clone(key))
+                {
+                    self.fail("I-10", format!("the input {key} is in the history twice"));
+                }
+            }
+            Fact::InvocationStarted(_) => {
+                if self.check.failures >= self.swarm.limits.attempts {
+                    let text = format!("asked again after {} failures", self.check.failures);
+                    self.fail("I-20", text);
+                }
+                if self.check.failures > 0 {
+                    self.hit(Mark::Retried);
+                }
+                if agent.and_then(|a| a.turn.as_ref()).is_some_and(|turn| turn.input == "third") {
+                    self.sees_endless_answer();
+                }
+            }
+            Fact::InvocationFailed(failed) => {
+                self.check.failures += 1;
+                let streamed = failed.streamed.iter().map(text_of);
+                self.check.partial.extend(streamed.flat_map(tags));
+                if failed.kind == FailureKind::Cancelled && !failed.streamed.is_empty() {
+                    self.hit(Mark::CancelStreaming);
+                }
+                if failed.retry_after_ms.is_some() && failed.retry {
+                    self.hit(Mark::RetryAfter);
+                }
+                if !failed.retry && failed.kind != FailureKind::Cancelled {
+                    self.hit(Mark::FailedForGood);
+                }
+                if failed.message.starts_with("the process stopped") {
+                    self.hit(Mark::OrphanInvocation);
+                }
+            }
+            Fact::Output(output) => self.check_output(entry, output, before),
+            Fact::ToolResults(results) => {
+                self.check.failures = 0;
+                let order: Vec<Option<CallId>> = results
+                    .results
+                    .iter()
+                    .map(|seq| match &self.store.at(*seq)?.entry.fact {
+                        Fact::ToolFinished(finished) => Some(finished.call),
+                        _ => None,
+                    })
+                    .collect();
+                let wanted = (0..).map(|index| Some(CallId::new(results.output, index)));
+                if order.is_empty() || !order.into_iter().eq(wanted.take(results.results.len())) {
+                    self.fail("I-15", format!("results of {} out of order", results.output));
+                }
+            }
+            Fact::ToolStarted(started) => {
+                let attempts =
+                    self.check.started.entry(Arc::clone(&started.effect_key)).or_default();
+                attempts.push(started.attempt);
+                let (count, rises) = (attempts.len(), attempts.is_sorted());
+                if must_not_repeat(started.effect) && count > 1 {
+                    self.fail("I-11", format!("{} is started twice on record", started.call));
+                }
+                if !rises || started.attempt > self.swarm.limits.call_attempts {
+                    self.fail("I-12", format!("attempt {} of {}", started.attempt, started.call));
+                }
+                self.sees_run();
+                if started.arguments.is_some() {
+                    self.hit(Mark::Mended);
+                }
+            }
+            Fact::ToolFinished(finished) => self.check_finished(finished, rewinds),
+            Fact::ApprovalAsked(asked) => self.is_asked(asked.call, asked.digest),
+            Fact::ApprovalGiven(given) => self.hit(match (&given.by, given.answer) {
+                (Approver::Timer, _) => Mark::ApprovalExpired,
+                (Approver::NewMessage, _) => Mark::ApprovalOverruled,
+                (Approver::Person { .. }, Answer::Allow) => Mark::ApprovalAllowed,
+                (Approver::Person { .. }, Answer::Deny) => Mark::ApprovalDenied,
+            }),
+            Fact::WidgetChanged(changed) => self.hit(match changed.call {
+                Some(_) => Mark::WidgetChanged,
+                None => Mark::WidgetByPerson,
+            }),
+            Fact::TurnEnded(ended) => {
+                let failures = agent.and_then(|a| a.turn.as_ref()).map_or(0, |turn| turn.failures);
+                match ended.reason {
+                    EndReason::Limit(Limit::Steps) => self.hit(Mark::LimitSteps),
+                    EndReason::Limit(Limit::Calls) => self.hit(Mark::LimitCalls),
+                    EndReason::Limit(Limit::SameCall) => self.hit(Mark::SameCall),
+                    EndReason::Failed if failures >= 5 => self.hit(Mark::GaveUp),
+                    EndReason::Limit(_)
+                    | EndReason::Failed
+                    | EndReason::Cancelled
+                    | EndReason::DoesNotFit
+                    | EndReason::Withdrawn => {}
+                }
+            }
+            Fact::Note(note) => self.mark_refusal(&note.text),
+            Fact::InstructionSet(_) => self.hit(Mark::Instructed),
+            _ => {}
+        }
+    }
+
+    fn mark_refusal(&mut self, text: &str) {
+        let marks = [
+            ("a step is under way", Mark::RewindRefused),
+            ("nothing to cancel", Mark::CancelNothing),
+            ("nobody asks", Mark::ApprovalTooLate),
+        ];
+        for (words, mark) in marks {
+            if text.contains(words) {
+                self.hit(mark);
+            }
+        }
+    }
+
+    fn check_output(&mut self, entry: &Entry, output: &Output, before: &History) {
+        self.check.failures = 0;
+        let unfinished: Vec<u64> = output
+            .blocks
+            .iter()
+            .flat_map(|block| tags(text_of(block)))
+            .filter(|number| !self.check.finished.contains(number))
+            .collect();
+        if let Some(number) = unfinished.first() {
+            let text = format!("output {} has the text of broken answer {number}", entry.seq);
+            self.fail("I-19", text);
+        }
+        match output.stop {
+            Stop::Paused => self.hit(Mark::Paused),
+            Stop::Refusal => self.hit(Mark::Refusal),
+            Stop::Length if output.calls().any(|call| !call.complete) => {
+                self.hit(Mark::LengthMidCall);
+            }
+            Stop::Length | Stop::Done | Stop::Blocked => {}
+        }
+        let stage = before.agent(entry.agent).map(|agent| &agent.stage);
+        if output.is_empty() && matches!(stage, Some(Stage::Sealed { answered_empty: false })) {
+            self.hit(Mark::EmptyAgain);
+        }
+    }
+
+    /// What is recorded of a call is what is known of it in the world outside.
+    fn check_finished(&mut self, finished: &ToolFinished, rewinds: bool) {
+        let key = format!("{}/{}", self.conversation, finished.call);
+        let text = finished.result.first().map(|s| Arc::clone(&s.text)).unwrap_or_default();
+        for (words, mark) in [
+            ("there is no tool", Mark::UnknownTool),
+            ("a rule does not allow", Mark::RuleDenied),
+            ("notebook is full", Mark::WidgetRefused),
+            ("times while it ran", Mark::RunTooOften),
+            ("too large to be recorded", Mark::TooLarge),
+        ] {
+            if text.contains(words) {
+                self.hit(mark);
+            }
+        }
+        let Some(done) = self.effects.of(&key) else {
+            if finished.status == Status::Failed && text.contains("arguments") {
+                self.hit(Mark::BadArguments);
+            }
+            if finished.status == Status::Unknown && !self.check.started.contains_key(&*key) {
+                self.fail("I-13", format!("{} was never started", finished.call));
+            }
+            return;
+        };
+        let once = must_not_repeat(done.class);
+        let honest = match finished.status {
+            Status::Success => done.times > 0,
+            Status::Failed => !once || (done.times == 0 && done.pending.is_empty()),
+            Status::Skipped => done.starts.is_empty(),
+            Status::Unknown => once,
+        };
+        if !honest {
+            let text = format!("{} is {:?}, but {done:?}", finished.call, finished.status);
+            self.fail(if rewinds { "I-13 (rewind)" } else { "I-13" }, text);
+        }
+    }
+
+    /// A call is about to be run.
+    pub(super) fn check_run(&mut self, run: &Run, effect: Effect) {
+        let on_record = self.check.started.get(&run.effect_key);
+        if !on_record.is_some_and(|attempts| attempts.contains(&run.attempt)) {
+            let text = format!("{} runs before its start is durable", run.call);
+            return self.fail("I-9", text);
+        }
+        let starts = self.effects.of(&run.effect_key).map(|done| done.starts.clone());
+        if let Some(last) = starts.and_then(|starts| starts.last().copied()) {
+            if must_not_repeat(effect) {
+                return self.fail("I-11", format!("{} is run a second time", run.call));
+            }
+            if run.attempt <= last {
+                let text = format!("{}: attempt {} after {last}", run.call, run.attempt);
+                return self.fail("I-12", text);
+            }
+            self.hit(Mark::RunAgain);
+        }
+        let open: Option<OpenCall> = self.store.history().agent(run.agent).and_then(|agent| {
+            agent.open_calls().find(|(id, _)| *id == run.call).map(|(_, call)| call.clone())
+        });
+        let Some(open) = open.filter(|open| open.finished.is_none() && !open.withdrawn) else {
+            return self.fail("I-22", format!("{} runs after its end is durable", run.call));
+        };
+        if !open.complete {
+            return self.fail("I-19", format!("{} was cut off and runs", run.call));
+        }
+        let allowed = match run.tool.verdict {
+            Verdict::Allow => true,
+            Verdict::Ask => open.approval.is_some_and(|q| q.answer == Some(Answer::Allow)),
+            Verdict::Deny => false,
+        };
+        if !allowed {
+            self.fail("I-33", format!("{} runs without being allowed", run.call));
+        }
+    }
+
+    /// A driver's beliefs are what is durable.
+    pub(super) fn check_belief(&mut self, worker: usize) {
+        let Some(driver) = self.workers.get(worker).and_then(|worker| worker.driver.as_ref())
+        else {
+            return;
+        };
+        let head = driver.history().head();
+        let same = self.store.state_at(head).is_some_and(|(history, widgets)| {
+            history == driver.history() && widgets.encode() == driver.widgets().encode()
+        });
+        if !same {
+            self.fail("I-17", format!("worker {worker} believes in another history at {head}"));
+        }
+    }
+
+    /// A snapshot is the state that was folded.
+    pub(super) fn check_snapshot(&mut self, snapshot: &Snapshot) {
+        let state = self.store.state_at(snapshot.seq);
+        let same = state.is_some_and(|(history, widgets)| {
+            snapshot.hash == history.head_hash() && snapshot.widgets == widgets.encode()
+        });
+        if !same {
+            self.fail("I-17", format!("the snapshot at {} is another state", snapshot.seq));
+        }
+    }
+
+    /// The turn that an agent is in, as a worker believes.
+    pub(super) fn turn_of(&self, worker: usize, agent: AgentId) -> Option<Seq> {
+        let driver = self.workers.get(worker)?.driver.as_ref()?;
+        driver.history().agent(agent)?.turn.as_ref().map(|turn| turn.start)
+    }
+
+    /// A model is not asked again before its pause is over.
+    pub(super) fn check_pause(&mut self, worker: usize, agent: AgentId) {
+        let turn = self.turn_of(worker, agent);
+        let pause = self.worker(worker).and_then(|to| to.pauses.remove(&agent));
+        if let Some((until_ms, of)) = pause
+            && of == turn
+            && self.now_ms < until_ms
+        {
+            let text =
+                format!("asked again {} ms before the pause is over", until_ms - self.now_ms);
+            self.fail("I-20", text);
+        }
+    }
+
+    /// What a model is about to be shown: no orphans, nothing that was broken off.
+    pub(super) fn check_context(&mut self, context: &Context) {
+        let mut parts = context.parts.iter().peekable();
+        while let Some(part) = parts.next() {
+            let next = parts.peek().map(|next| &next.body);
+            if let Some(orphan) = orphan(part, next) {
+                return self.fail("I-15", orphan);
+            }
+            if let Body::Results(_) = part.body {
+                return self.fail("I-15", "results stand alone".to_owned());
+            }
+            if let Body::Output(output) = &part.body
+                && output.blocks.iter().any(|block| matches!(block, Block::ToolCall(_)))
+            {
+                parts.next();
+            }
+            let broken = self.first_broken(part);
+            if let Some(number) = broken {
+                return self.fail("I-19", format!("broken answer {number} is shown to a model"));
+            }
+        }
+    }
+
+    fn first_broken(&self, part: &Part) -> Option<u64> {
+        let is_broken = |number: &u64| self.check.partial.contains(number);
+        match &part.body {
+            Body::Input(input) => tags(&input.text).find(is_broken),
+            Body::Output(output) => {
+                output.blocks.iter().flat_map(|block| tags(text_of(block))).find(is_broken)
+            }
+            Body::Results(_) => None,
+        }
+    }
+
+    /// All is at rest: what must hold then.
+    pub(super) fn check_end(&mut self) {
+        match self.store.folded_anew() {
+            Err(why) => self.fail("I-3", why),
+            Ok((history, widgets)) => {
+                let state = self.store.state_at(self.store.head());
+                let same =
+                    state.is_some_and(|(h, w)| *h == history && w.encode() == widgets.encode());
+                if !same {
+                    self.fail("I-17", "folding anew gives another history".to_owned());
+                }
+            }
+        }
+        let lost: Vec<String> = self
+            .person
+            .acknowledged()
+            .filter(|item| !self.store.has(&item.client_key))
+            .map(|item| item.client_key.to_string())
+            .collect();
+        if let Some(key) = lost.first() {
+            self.fail("I-1", format!("{key} was acknowledged and is gone"));
+        }
+        self.check_inputs();
+        self.check_effects();
+    }
+
+    fn check_inputs(&mut self) {
+        use threadline_core::inbox::Body;
+        let inputs = self.store.inbox.values().filter(|l| matches!(l.item.body, Body::Input(_)));
+        let missing: Vec<Arc<str>> = inputs
+            .map(|letter| Arc::clone(&letter.item.client_key))
+            .filter(|key| !self.check.keys.contains(key))
+            .collect();
+        if let Some(key) = missing.first() {
+            self.fail("I-10", format!("the input {key} was taken and is not in the history"));
+        }
+    }
+
+    /// What must not happen twice happened at most once, whatever was recorded.
+    fn check_effects(&mut self) {
+        let twice: Vec<String> = self
+            .effects
+            .iter()
+            .filter(|(_, done)| {
+                must_not_repeat(done.class) && (done.starts.len() > 1 || done.times > 1)
+            })
+            .map(|(key, _)| key.to_string())
+            .collect();
+        if let Some(key) = twice.first() {
+            self.fail("I-11", format!("{key} was done twice"));
+        }
+    }
+}
+
+/// What is wrong with a part and the one after it, if anything is.
+fn orphan(part: &Part, next: Option<&Body>) -> Option<String> {
+    let (Body::Output(output), Source::Entry(seq)) = (&part.body, part.source) else { return None };
+    let calls = output.blocks.iter().filter(|block| matches!(block, Block::ToolCall(_))).count();
+    if calls == 0 {
+        return None;
+    }
+    let Some(Body::Results(results)) = next else {
+        return Some(format!("the calls of output {seq} have no results"));
+    };
+    let wanted = (0..).map(|index| CallId::new(seq, index)).take(calls);
+    let answered = results.results.iter().map(|result| result.call);
+    (!wanted.eq(answered)).then(|| format!("output {seq} has {calls} calls and other results"))
+}
+
+fn text_of(block: &Block) -> &str {
+    match block {
+        Block::Thinking(thinking) => &thinking.text,
+        Block::Text(text) => &text.text,
+        Block::Foreign(foreign) => &foreign.text,
+        Block::ToolCall(_) => "",
+    }
+}

@@ -1,0 +1,152 @@
+//! What simulated drivers work with: tools of every class, one model, a small notebook.
+
+use std::sync::{Arc, OnceLock};
+
+use threadline_core::drive::{Limits, Setting, Toolset};
+use threadline_core::history::fact::{AgentJoined, Effect, Invocation, Verdict};
+use threadline_core::provider::{Models, Profile, Target, ToolSupport};
+use threadline_core::tokens::Estimator;
+use threadline_core::tool::{Handling, RunRules, ToolSpec};
+use threadline_core::widget::Registry;
+
+use super::notebook::{NOTE, NOTEBOOK, Notebook};
+use crate::ids::SeededIds;
+
+/// The schema of nearly all tools: a number.
+pub(super) const SCHEMA: &str =
+    r#"{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}"#;
+/// After how long a call counts as one without an answer.
+const TIMEOUT_MS: u64 = 20_000;
+
+/// What running a call a second time would do, and whether calls run side by side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Nothing.
+    Read,
+    /// The same.
+    Idempotent,
+    /// It would be done twice.
+    Once,
+}
+
+impl Class {
+    /// The tool of the fixed conversation.
+    pub(super) const fn tool(self) -> &'static str {
+        match self {
+            Self::Read => "look",
+            Self::Idempotent => "set",
+            Self::Once => "send",
+        }
+    }
+}
+
+/// A tool: its name, what running it again does, whether it runs beside others, who is asked.
+type Row = (&'static str, Effect, bool, Verdict);
+
+/// The tools that are run.
+pub(super) const TOOLS: &[Row] = &[
+    ("look", Effect::Read, true, Verdict::Allow),
+    (PING, Effect::Read, true, Verdict::Allow),
+    ("set", Effect::Idempotent, true, Verdict::Allow),
+    ("set_alone", Effect::Idempotent, false, Verdict::Allow),
+    ("send", Effect::Once, true, Verdict::Allow),
+    ("send_alone", Effect::Once, false, Verdict::Allow),
+    ("send_known", Effect::Once, true, Verdict::Allow),
+    ("send_asked", Effect::Once, false, Verdict::Ask),
+    ("set_asked", Effect::Idempotent, true, Verdict::Ask),
+    ("denied", Effect::Once, true, Verdict::Deny),
+];
+
+/// The tool that needs no arguments.
+pub(super) const PING: &str = "ping";
+
+/// The tool that can tell what became of a call.
+pub(super) const KNOWS: &str = "send_known";
+
+struct Shared {
+    tools: Toolset,
+    registry: Arc<Registry>,
+    models: Arc<OneModel>,
+}
+
+/// The only model there is.
+struct OneModel(Arc<Target>);
+
+impl Models for OneModel {
+    fn targets(&self) -> Vec<Arc<Target>> {
+        vec![Arc::clone(&self.0)]
+    }
+}
+
+fn spec(row: &Row) -> Arc<ToolSpec> {
+    let (name, effect, side_by_side, verdict) = *row;
+    let rules = RunRules { side_by_side, timeout_ms: TIMEOUT_MS, ..RunRules::usual(effect) };
+    Arc::new(ToolSpec {
+        name: name.into(),
+        description: "does something with a number".into(),
+        schema: if name == PING { r#"{"type":"object"}"# } else { SCHEMA }.into(),
+        strict: false,
+        server: None,
+        verdict,
+        handling: Handling::Run(rules),
+    })
+}
+
+/// Made once: schemas take longer to read than a conversation to run.
+fn shared() -> Option<&'static Shared> {
+    static SHARED: OnceLock<Option<Shared>> = OnceLock::new();
+    let make = || {
+        let registry = Registry::new(vec![Box::new(Notebook::default())]).ok()?;
+        let tools = Toolset::new(TOOLS.iter().map(spec), &registry).ok()?;
+        let invocation = Invocation {
+            provider: "simulated".into(),
+            endpoint: "here".into(),
+            account: None,
+            dialect: "none".into(),
+            model: "one".into(),
+        };
+        let profile = Profile {
+            window_tokens: 1_000_000,
+            tools: ToolSupport::SideBySide,
+            ..Profile::unknown()
+        };
+        let target = Target { name: "one".into(), invocation, profile, unusable: None };
+        let models = Arc::new(OneModel(Arc::new(target)));
+        Some(Shared { tools, registry: Arc::new(registry), models })
+    };
+    SHARED.get_or_init(make).as_ref()
+}
+
+/// The widgets there are.
+pub(super) fn registry() -> Arc<Registry> {
+    shared().map(|shared| Arc::clone(&shared.registry)).unwrap_or_default()
+}
+
+/// What drivers work with, with ids of a seed.
+pub(super) fn setting(seed: u64, limits: Limits) -> Option<Arc<Setting>> {
+    let shared = shared()?;
+    Some(Arc::new(Setting {
+        ids: Arc::new(SeededIds::new(seed)),
+        counter: Arc::new(Estimator),
+        models: Arc::clone(&shared.models) as Arc<dyn Models>,
+        tools: shared.tools.clone(),
+        widgets: Arc::clone(&shared.registry),
+        limits,
+    }))
+}
+
+/// The agent as it joins.
+pub(super) fn agent() -> AgentJoined {
+    AgentJoined {
+        name: "worker".into(),
+        tools: TOOLS.iter().map(|(name, ..)| (*name).into()).collect(),
+        widgets: vec![NOTEBOOK.into()],
+        primary: true,
+        ..AgentJoined::default()
+    }
+}
+
+/// The tools that a drawn call may name: those there are, the notebook's, and one that is not there.
+pub(super) fn callable() -> impl Iterator<Item = &'static str> {
+    TOOLS.iter().map(|(name, ..)| *name).chain([NOTE, NOTE, "no_such_tool"])
+}

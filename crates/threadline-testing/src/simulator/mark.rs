@@ -1,0 +1,133 @@
+//! Marks: remarkable things that a run went through, so that a suite can tell what it never saw.
+
+macro_rules! marks {
+    ($($variant:ident = $name:literal,)*) => {
+        /// A remarkable thing that a run can go through.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Mark {
+            $(#[doc = $name] $variant,)*
+        }
+
+        impl Mark {
+            /// All marks.
+            pub const ALL: &[Self] = &[$(Self::$variant),*];
+
+            /// What it is called.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+        }
+    };
+}
+
+marks! {
+    LostCommitted = "unknown resolved as committed",
+    LostNotCommitted = "unknown resolved as not committed",
+    LateCommit = "a commit came after its batch was sent again",
+    FencedAppend = "fenced append",
+    ZombieResult = "zombie result refused",
+    LeaseTakenOver = "lease taken over",
+    LeaseRunOut = "a worker saw that its lease had run out before a run",
+    Crashed = "crash",
+    PowerLost = "power loss",
+    Frozen = "freeze",
+    Dropped = "driver dropped",
+    StoppedGently = "graceful stop",
+    StoreFull = "store full",
+    StoreBusy = "store busy",
+    ReadFailed = "a read failed",
+    OnceReconciled = "orphan Once reconciled",
+    OnceUnknown = "orphan Once unknown",
+    RunAgain = "idempotent re-run",
+    RunTooOften = "idempotent given up after its attempts",
+    CancelStreaming = "cancel while streaming",
+    CancelRunning = "cancel while tool runs",
+    CancelAsked = "cancel while a person is asked",
+    CancelNothing = "cancel of nothing",
+    GraceOver = "a call that did not stop in its time",
+    Retried = "retry after failure",
+    RetryAfter = "retry after the time that the provider said",
+    GaveUp = "gave up after 5",
+    FailedForGood = "failure that no retry helps",
+    OrphanInvocation = "an invocation that nobody answered any more",
+    ApprovalAllowed = "approval allowed",
+    ApprovalDenied = "approval denied",
+    ApprovalExpired = "approval expired",
+    ApprovalTooLate = "approval after its question",
+    ApprovalOverruled = "approval answered by a new message",
+    Rewound = "rewind",
+    RewoundOpen = "rewind with open calls",
+    RewindRefused = "rewind refused",
+    Paused = "paused output",
+    EmptyAgain = "empty answer asked again",
+    LengthMidCall = "length mid-call",
+    Refusal = "refusal",
+    BatchCap = "batch cap",
+    BatchBytes = "batch full of bytes",
+    TooLarge = "result too large to be recorded",
+    LimitSteps = "limit steps",
+    LimitCalls = "limit calls",
+    SameCall = "same call limit",
+    UnknownTool = "unknown tool",
+    BadArguments = "invalid arguments",
+    Mended = "mended arguments",
+    RuleDenied = "denied by a rule",
+    WidgetChanged = "widget changed by a call",
+    WidgetRefused = "widget refused",
+    WidgetByPerson = "widget changed by a person",
+    SideBySide = "calls side by side",
+    NoAnswer = "call without an answer",
+    Steered = "steered input",
+    SentTwice = "input sent twice",
+    SendLost = "answer to an input lost",
+    ClockBack = "clock an hour back",
+    ClockAhead = "clock a day ahead",
+    BrokeOff = "stream that just ends",
+    Garbage = "garbage in a stream",
+    Huge = "huge answer",
+    Hung = "model that hung",
+    FromSnapshot = "opened from a snapshot",
+    GivenBack = "lease given back at rest",
+    Instructed = "instruction set",
+}
+
+/// How often a run, or many, went through each mark.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Coverage(Vec<u64>);
+
+impl Default for Coverage {
+    fn default() -> Self {
+        Self(vec![0; Mark::ALL.len()])
+    }
+}
+
+impl Coverage {
+    /// How often it went through a mark.
+    pub fn of(&self, mark: Mark) -> u64 {
+        self.0.get(place(mark)).copied().unwrap_or(0)
+    }
+
+    /// Takes in the coverage of another run.
+    pub fn add(&mut self, other: &Self) {
+        for (sum, more) in self.0.iter_mut().zip(&other.0) {
+            *sum += more;
+        }
+    }
+
+    /// The marks that it never went through.
+    pub fn missing(&self) -> Vec<Mark> {
+        Mark::ALL.iter().copied().filter(|mark| self.of(*mark) == 0).collect()
+    }
+
+    pub(super) fn hit(&mut self, mark: Mark) {
+        if let Some(count) = self.0.get_mut(place(mark)) {
+            *count += 1;
+        }
+    }
+}
+
+fn place(mark: Mark) -> usize {
+    Mark::ALL.iter().position(|other| *other == mark).unwrap_or(0)
+}

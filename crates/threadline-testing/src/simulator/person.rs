@@ -1,0 +1,210 @@
+//! The person: sends things, sends them twice, cancels, goes back, answers or does not.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use threadline_core::history::fact::{Answer, Approver, Digest, Input};
+use threadline_core::id::{CallId, Seq};
+use threadline_core::inbox::{Body, Command, Item, Mode};
+
+use super::Course;
+use super::mark::Mark;
+use super::notebook::NOTEBOOK;
+use super::world::{Happening, World};
+
+/// What the person does.
+#[derive(Clone, Debug)]
+pub(super) enum Act {
+    /// Says something.
+    Say { text: &'static str, mode: Mode },
+    /// Stops the turn.
+    Cancel,
+    /// Goes back to before the newest turn.
+    Undo,
+    /// Goes back to anywhere.
+    GoBack,
+    /// Sets the instruction.
+    Instruct,
+    /// Notes a number.
+    Note,
+    /// Answers a question.
+    Answer { call: CallId, digest: Digest, answer: Answer },
+    /// Sends a letter, for the first time or again.
+    Post(usize),
+}
+
+/// What the person wrote, and what was acknowledged.
+#[derive(Default)]
+pub(super) struct Person {
+    letters: Vec<Item>,
+    acknowledged: BTreeSet<usize>,
+    /// How much is still to be done.
+    open: usize,
+    /// Whether the turn that never ends was cancelled.
+    cancelled: bool,
+}
+
+impl Person {
+    pub(super) fn is_done(&self) -> bool {
+        self.open == 0
+    }
+
+    /// What was acknowledged.
+    pub(super) fn acknowledged(&self) -> impl Iterator<Item = &Item> {
+        self.acknowledged.iter().filter_map(|letter| self.letters.get(*letter))
+    }
+}
+
+impl World {
+    /// Plans what the person does by itself.
+    pub(super) fn plan_person(&mut self) {
+        let say = |text| Act::Say { text, mode: Mode::Queue };
+        match self.course {
+            Course::Directed(_) => {
+                for (ms, text) in [(10, "first"), (2_000, "second"), (4_000, "third")] {
+                    self.will_act(ms, say(text));
+                }
+            }
+            Course::Drawn => {
+                for _ in 0..self.swarm.inputs {
+                    let ms = self.draws.person.below(12_000);
+                    let mode =
+                        if self.draws.person.percent(30) { Mode::Steer } else { Mode::Queue };
+                    self.will_act(ms, Act::Say { text: "do it", mode });
+                    self.plan_more(ms);
+                }
+            }
+        }
+    }
+
+    fn plan_more(&mut self, ms: u64) {
+        let soon = ms + self.draws.person.below(400);
+        let later = ms + self.draws.person.below(5_000);
+        let acts = [
+            (18, soon, Act::Cancel),
+            (8, later, Act::Cancel),
+            (14, later, Act::Undo),
+            (10, soon, Act::GoBack),
+            (10, later, Act::GoBack),
+            (8, later, Act::Instruct),
+            (8, later, Act::Note),
+        ];
+        for (percent, ms, act) in acts {
+            if self.draws.person.percent(percent) {
+                self.will_act(ms, act);
+            }
+        }
+    }
+
+    fn will_act(&mut self, ms: u64, act: Act) {
+        self.person.open += 1;
+        self.later(ms, Happening::Person(act));
+    }
+
+    /// The person does something.
+    pub(super) fn act(&mut self, act: Act) {
+        let (mode, body) = match act {
+            Act::Post(letter) => return self.post(letter),
+            Act::Say { text, mode } => (mode, Body::Input(Input::from_person(text))),
+            Act::Cancel => (Mode::Queue, Body::Cancel),
+            Act::Undo => {
+                let turn = self.store.history().state().last_turn;
+                let to = turn.map_or(Seq(2), Seq::before).max(Seq(2));
+                (Mode::Queue, Body::Command(Command::Rewind { to }))
+            }
+            Act::GoBack => {
+                let to = Seq(2 + self.draws.person.below(self.store.head().0));
+                (Mode::Queue, Body::Command(Command::Rewind { to }))
+            }
+            Act::Instruct => {
+                (Mode::Queue, Body::Command(Command::Instruct { text: "be brief".into() }))
+            }
+            Act::Note => {
+                let (widget, change) = (NOTEBOOK.into(), "by hand".into());
+                (Mode::Queue, Body::Command(Command::ChangeWidget { widget, change }))
+            }
+            Act::Answer { call, digest, answer } => {
+                let by = Approver::Person { name: None };
+                (Mode::Queue, Body::Approval { call, digest, answer, by })
+            }
+        };
+        let letter = self.person.letters.len();
+        let client_key: Arc<str> = format!("key-{letter}").into();
+        self.note("letter", 0, || format!("the person writes {client_key}: {body:?}"));
+        self.person.letters.push(Item { client_key, to: None, mode, due: None, body });
+        self.post(letter);
+    }
+
+    /// Sends a letter. Until it is acknowledged it is sent again, under the same key.
+    fn post(&mut self, letter: usize) {
+        let Some(item) = self.person.letters.get(letter).cloned() else { return };
+        let fault = self.draws.person.percent(self.swarm.person);
+        let odd = self.draws.person.below(3);
+        if fault && odd < 2 {
+            if odd == 1 && !self.take_letter(&item) {
+                return;
+            }
+            self.hit(Mark::SendLost);
+            let ms = 100 + self.latency();
+            return self.later(ms, Happening::Person(Act::Post(letter)));
+        }
+        if !self.take_letter(&item) {
+            return;
+        }
+        if self.person.acknowledged.insert(letter) {
+            // Some send again what was already acknowledged.
+            if self.draws.person.percent(self.swarm.person) {
+                let ms = self.draws.person.below(6_000);
+                return self.later(ms, Happening::Person(Act::Post(letter)));
+            }
+        }
+        self.person.open -= 1;
+    }
+
+    /// The store takes a letter in, and whoever drives is told.
+    fn take_letter(&mut self, item: &Item) -> bool {
+        if self.store.has(&item.client_key) {
+            self.hit(Mark::SentTwice);
+        }
+        if let Err(why) = self.store.enqueue(item) {
+            self.fail("I-10", why);
+            return false;
+        }
+        let held = self.store.lease.map(|(fence, _)| fence);
+        let driving = self.workers.iter().position(|w| w.fence.is_some() && w.fence == held);
+        if let Some(worker) = driving {
+            self.tell_waiting(worker);
+        }
+        true
+    }
+
+    /// The person is asked whether a call may run: mostly there is an answer, in time or too late.
+    pub(super) fn is_asked(&mut self, call: CallId, digest: Digest) {
+        let directed = matches!(self.course, Course::Directed(_));
+        let (answer, ms) = match self.draws.person.below(100) {
+            _ if directed => (Answer::Allow, 50),
+            0..=44 => (Answer::Allow, 20 + self.draws.person.below(2_000)),
+            45..=59 => (Answer::Deny, 20 + self.draws.person.below(2_000)),
+            60..=79 => (Answer::Allow, 5_500),
+            _ => return,
+        };
+        self.will_act(ms, Act::Answer { call, digest, answer });
+    }
+
+    /// A call runs: now and then that is more than was wanted.
+    pub(super) fn sees_run(&mut self) {
+        let drawn = matches!(self.course, Course::Drawn) && !self.calm;
+        if drawn && self.draws.person.percent(5) {
+            let ms = self.draws.person.below(200);
+            self.will_act(ms, Act::Cancel);
+        }
+    }
+
+    /// In the fixed conversation, the answer that never ends is cancelled.
+    pub(super) fn sees_endless_answer(&mut self) {
+        if matches!(self.course, Course::Directed(_)) && !self.person.cancelled {
+            self.person.cancelled = true;
+            self.will_act(300, Act::Cancel);
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! The simulator: many seeds, and every fault at every place of a fixed conversation.
+//!
+//! `THREADLINE_SIM_SEEDS=30000` runs so many seeds, `THREADLINE_SIM_SEED=7` runs one and prints
+//! what happened.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use threadline_testing::simulator::{
+    Class, Course, Coverage, Directed, Fault, Options, Report, run,
+};
+
+/// How many seeds are run, unless more are asked for.
+const SEEDS: u64 = 400;
+/// From how many seeds on every mark must have been seen.
+const ALL_MARKS: u64 = 4_000;
+/// How many threads run seeds, each on its own.
+const THREADS: u64 = 2;
+/// Every so many seeds, one is run twice.
+const TWICE: u64 = 50;
+
+#[expect(clippy::disallowed_methods, reason = "these variables make the tests larger")]
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+fn command(seed: u64) -> String {
+    format!("THREADLINE_SIM_SEED={seed} cargo test -p threadline-testing --test simulator seeds")
+}
+
+/// Runs something for every number below `count`, on a few threads.
+fn for_all(count: u64, each: impl Fn(u64) + Sync) {
+    let next = AtomicU64::new(0);
+    thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                loop {
+                    let number = next.fetch_add(1, Ordering::SeqCst);
+                    if number >= count {
+                        break;
+                    }
+                    each(number);
+                }
+            });
+        }
+    });
+}
+
+fn broken(report: &Report) -> Option<String> {
+    let failure = report.failure.as_ref()?;
+    Some(format!("{}\n    {failure}", command(report.seed)))
+}
+
+#[test]
+fn seeds() {
+    if let Some(seed) = number("THREADLINE_SIM_SEED") {
+        let report = run(seed, &Options { traced: true, ..Options::default() });
+        for line in &report.trace {
+            println!("{line}");
+        }
+        assert!(report.failure.is_none(), "{:?}", report.failure);
+        return;
+    }
+    let seeds = number("THREADLINE_SIM_SEEDS").unwrap_or(SEEDS);
+    let seen = Mutex::new((Coverage::default(), Vec::new()));
+    for_all(seeds, |seed| {
+        let report = run(seed, &Options::default());
+        if seed % TWICE == 0 {
+            let again = run(seed, &Options::default());
+            assert_eq!(report.trace_digest, again.trace_digest, "{}", command(seed));
+        }
+        let mut seen = seen.lock().unwrap();
+        seen.0.add(&report.coverage);
+        seen.1.extend(broken(&report));
+    });
+    let (coverage, failures) = seen.into_inner().unwrap();
+    let shown: Vec<&str> = failures.iter().take(10).map(String::as_str).collect();
+    assert!(
+        failures.is_empty(),
+        "{} of {seeds} seeds broke a promise:\n{}",
+        failures.len(),
+        shown.join("\n")
+    );
+    if seeds >= ALL_MARKS {
+        let missing: Vec<&str> = coverage.missing().into_iter().map(|mark| mark.name()).collect();
+        assert!(missing.is_empty(), "{seeds} seeds never saw: {}", missing.join(", "));
+    }
+}
+
+fn directed(fault: Option<Fault>, at: u64, calls: u32, class: Class) -> Options {
+    Options { course: Course::Directed(Directed { fault, at, calls, class }), traced: false }
+}
+
+/// Every fault before every command and every event of a fixed conversation.
+#[test]
+fn every_fault_at_every_place() {
+    let mut cells = Vec::new();
+    for calls in [1, 3] {
+        for class in [Class::Once, Class::Idempotent] {
+            let calm = run(1, &directed(None, 0, calls, class));
+            assert!(calm.failure.is_none(), "{:?}", calm.failure);
+            assert!(calm.boundaries > 50, "{} places are too few", calm.boundaries);
+            for fault in Fault::ALL {
+                for at in 0..calm.boundaries {
+                    cells.push((*fault, at, calls, class));
+                }
+            }
+        }
+    }
+    let failures = Mutex::new(Vec::new());
+    for_all(u64::try_from(cells.len()).unwrap(), |cell| {
+        let (fault, at, calls, class) = cells[usize::try_from(cell).unwrap()];
+        let report = run(1, &directed(Some(fault), at, calls, class));
+        if let Some(failure) = report.failure {
+            let text = format!("{fault:?} before {at}, {calls} calls, {class:?}: {failure}");
+            failures.lock().unwrap().push(text);
+        }
+    });
+    let failures = failures.into_inner().unwrap();
+    let shown: Vec<&str> = failures.iter().take(10).map(String::as_str).collect();
+    assert!(
+        failures.is_empty(),
+        "{} of {} cells broke a promise:\n{}",
+        failures.len(),
+        cells.len(),
+        shown.join("\n")
+    );
+}

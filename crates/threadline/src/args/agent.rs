@@ -1,0 +1,93 @@
+//! The commands that talk with an agent: chat, run, resume.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::number::at_least_one;
+use super::{CONVERSATION_HELP, ConversationArgument, file};
+
+#[derive(Debug, Default, Args)]
+pub(crate) struct Chat {
+    #[arg(value_name = "ID", help = CONVERSATION_HELP)]
+    pub(crate) conversation: Option<ConversationArgument>,
+
+    /// Go on with the conversation that was active last
+    #[arg(long = "continue", conflicts_with = "conversation")]
+    pub(crate) again: bool,
+
+    #[command(flatten)]
+    pub(crate) agent: AgentOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// The task; `-` reads it from standard input, which is the default in a pipe
+    #[arg(value_name = "TASK")]
+    pub(crate) task: Option<String>,
+
+    /// Go on with this conversation instead of beginning one
+    #[arg(long = "continue", value_name = "ID")]
+    pub(crate) conversation: Option<ConversationArgument>,
+
+    #[command(flatten)]
+    pub(crate) agent: AgentOptions,
+
+    #[command(flatten)]
+    pub(crate) bounds: Bounds,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Resume {
+    /// The conversation: its id, the beginning of it, or `last` [default: last]
+    #[arg(value_name = "ID", conflicts_with = "all")]
+    pub(crate) conversation: Option<ConversationArgument>,
+
+    /// Go on with every unfinished turn
+    #[arg(long)]
+    pub(crate) all: bool,
+
+    #[command(flatten)]
+    pub(crate) workspace: Workspace,
+
+    #[command(flatten)]
+    pub(crate) bounds: Bounds,
+}
+
+/// What an agent is like.
+#[derive(Debug, Default, Args)]
+pub(crate) struct AgentOptions {
+    /// The agent's instruction; `@FILE` reads it from a file
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) instruction: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) workspace: Workspace,
+}
+
+/// Where an agent may read files.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Workspace {
+    /// The folder whose files the agent may read [default: the current folder]
+    #[arg(long = "workspace", value_name = "DIR", value_parser = file())]
+    pub(crate) folder: Option<PathBuf>,
+}
+
+/// When a turn ends without an answer.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Bounds {
+    /// Let the model answer at most so often in the turn [default: 50]
+    #[arg(long, value_name = "N")]
+    #[arg(value_parser = at_least_one::<u32>, allow_negative_numbers = true)]
+    pub(crate) max_steps: Option<u32>,
+
+    /// Let the turn take at most so many tokens
+    #[arg(long, value_name = "N")]
+    #[arg(value_parser = at_least_one::<u64>, allow_negative_numbers = true)]
+    pub(crate) max_tokens: Option<u64>,
+
+    /// Stop the turn after so many seconds
+    #[arg(long, value_name = "SECONDS")]
+    #[arg(value_parser = at_least_one::<u64>, allow_negative_numbers = true)]
+    pub(crate) timeout: Option<u64>,
+}

@@ -1,0 +1,336 @@
+//! `threadline chat`: talking with an agent in the terminal, or through a pipe.
+
+mod commands;
+mod questions;
+mod slash;
+
+use std::io::{self, IsTerminal as _};
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use threadline::{Ending, Setup};
+use threadline_core::inbox::{Body, Command, Item};
+use threadline_core::store::StoreError;
+
+use self::slash::Slash;
+use super::resume::{Where, unfinished};
+use super::run::print;
+use super::{agent, list, show};
+use crate::args::{Bounds, Chat};
+use crate::compose::Parts;
+use crate::config::Config;
+use crate::talk::{Came, Lines, Of, Said, Screen, Signals, Talk};
+use crate::view::{self, Line, View, aside, remark};
+
+/// The exit code of someone who left before the end.
+const LEFT: u8 = 130;
+/// How long a conversation is held to see that nobody else has it.
+const GLANCE_MS: u64 = 1_000;
+/// How many messages are shown of a conversation that goes on.
+const SHOWN: usize = 2;
+
+pub(crate) async fn run(
+    parts: &Parts,
+    config: &Config,
+    arguments: &Chat,
+    view: &mut View,
+) -> anyhow::Result<ExitCode> {
+    let options = &arguments.agent;
+    let setup = parts.setup(config, options.workspace.folder.as_deref(), &Bounds::default())?;
+    let instruction = agent::instruction(options.instruction.as_deref())?;
+    let meant = arguments.conversation.as_deref().or(arguments.again.then_some("last"));
+    let interactive = io::stdin().is_terminal() && io::stdout().is_terminal() && !view.json;
+    let (signals, lines) = (Signals::new()?, Lines::of_stdin()?);
+    let stage = Stage::Before { setup: Some(setup), instruction };
+    let mut chat = Room { parts, view, lines, signals, interactive, stage, code: 0 };
+    let talked = chat.talk(meant).await;
+    let left = chat.leave().await;
+    talked?;
+    left
+}
+
+/// Where a person and an agent talk.
+struct Room<'a> {
+    parts: &'a Parts,
+    view: &'a mut View,
+    lines: Lines,
+    signals: Signals,
+    /// Whether a person sits there.
+    interactive: bool,
+    stage: Stage,
+    code: u8,
+}
+
+/// Whether there is a conversation yet: it begins with the first message.
+enum Stage {
+    Before { setup: Option<Setup>, instruction: Option<String> },
+    Within(Box<Talk>),
+}
+
+/// What came instead of a line, or the line.
+enum Heard {
+    Line(String),
+    /// The end of the input.
+    End,
+    /// Whoever sits there asked to stop.
+    Stop,
+}
+
+/// Whether to go on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Then {
+    GoOn,
+    Leave,
+}
+
+impl Room<'_> {
+    /// Talks until someone leaves.
+    async fn talk(&mut self, meant: Option<&str>) -> anyhow::Result<()> {
+        self.greet()?;
+        if let Some(meant) = meant
+            && self.enter(meant).await? == Then::Leave
+        {
+            return Ok(());
+        }
+        loop {
+            if self.interactive {
+                self.view.prompt("› ")?;
+            }
+            match self.hear().await? {
+                Heard::Line(line) if line.trim().is_empty() => {}
+                Heard::Line(line) => {
+                    if self.answer(&line).await? == Then::Leave {
+                        return Ok(());
+                    }
+                }
+                Heard::End => return self.new_line(),
+                Heard::Stop => {
+                    if !self.interactive {
+                        self.code = LEFT;
+                    }
+                    return self.new_line();
+                }
+            }
+        }
+    }
+
+    fn greet(&mut self) -> anyhow::Result<()> {
+        if !self.interactive {
+            return Ok(());
+        }
+        let name = Line::new().bold("threadline").plain(" keeps this conversation: ");
+        self.view.line(&name.plain("stop it, kill it, and it goes on where it was."))?;
+        self.view.line(&Line::new().plain("The built-in offline model guide answers. Try:"))?;
+        let examples = ["add 2 and 3", "remember that I like tea", "read README.md", "help"]
+            .map(str::to_owned);
+        self.view.remarks(&examples, "  ")?;
+        let help = "/help shows the commands, Ctrl-C stops an answer, Ctrl-D leaves.";
+        self.view.line(&Line::new().plain(help))?;
+        self.view.line(&Line::new())?;
+        Ok(())
+    }
+
+    /// Goes on with a conversation that is there already.
+    async fn enter(&mut self, meant: &str) -> anyhow::Result<Then> {
+        let conversation = self.parts.find(meant).await?;
+        let id = conversation.id;
+        if conversation.moved_away {
+            return Err(StoreError::MovedAway(id).into());
+        }
+        let Stage::Before { setup, instruction } = &mut self.stage else { return Ok(Then::GoOn) };
+        let setup = setup.take().context("the conversation has begun")?;
+        let instruction = instruction.take();
+        let talk = Talk::new(setup.runtime()?, id, conversation.head);
+        self.stage = Stage::Within(Box::new(talk));
+        if self.interactive {
+            let title = conversation.sums.title.as_deref().unwrap_or("(no title)");
+            self.view.line(&Line::new().bold(title).plain("  ").dim(id.to_string()))?;
+            let now = threadline_core::clock::Clock::now(&self.parts.clock);
+            self.view.remarks(&list::remarks(&conversation, now), "  ")?;
+            self.view.line(&Line::new())?;
+            show::messages_of(self.parts, id, SHOWN, self.view).await?;
+        }
+        self.tell_if_held(id).await?;
+        if let Some(text) = instruction {
+            self.change(Body::Command(Command::Instruct { text: text.into() })).await?;
+        }
+        match unfinished(self.parts, &conversation).await? {
+            Where::Inside(turn) => {
+                aside(Line::new().dim("· going on with what was under way"));
+                self.within()?.start();
+                self.turn(&Followed::Turn(turn)).await
+            }
+            Where::Before(item) => {
+                aside(Line::new().dim("· going on with what was said last"));
+                self.within()?.start();
+                self.turn(&Followed::Item(*item)).await
+            }
+            Where::Ended | Where::Answered(_) | Where::Nothing => Ok(Then::GoOn),
+        }
+    }
+
+    /// Says so if another process drives the conversation.
+    async fn tell_if_held(&self, id: threadline_core::id::ConversationId) -> anyhow::Result<()> {
+        match self.parts.store.acquire(id, GLANCE_MS).await {
+            Ok(lease) => self.parts.store.release(&lease).await?,
+            Err(StoreError::Held { by, .. }) => {
+                let owner = if by.owner.is_empty() { "another process" } else { &by.owner };
+                let told =
+                    format!("· {owner} is busy with it: what you say waits for its turn there");
+                aside(Line::new().bad(told));
+            }
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
+    /// Waits for a line.
+    async fn hear(&mut self) -> anyhow::Result<Heard> {
+        loop {
+            let said = tokio::select! {
+                biased;
+                _ = self.signals.next() => return Ok(Heard::Stop),
+                said = self.lines.next() => said.context("could not read standard input")?,
+            };
+            match said {
+                None => return Ok(Heard::End),
+                Some(Said::Line(line)) => return Ok(Heard::Line(line)),
+                Some(Said::TooLong) => {
+                    self.wrong("this line is longer than 16 MiB: put it into a file");
+                }
+            }
+        }
+    }
+
+    async fn answer(&mut self, line: &str) -> anyhow::Result<Then> {
+        match line.trim_start().strip_prefix('/') {
+            Some(rest) if rest.starts_with('/') => self.say(rest).await,
+            Some(_) => match Slash::read(line.trim()) {
+                Ok(Slash::Exit) => Ok(Then::Leave),
+                Ok(slash) => {
+                    if let Err(error) = self.obey(&slash).await {
+                        self.wrong(&crate::report::chain(&error));
+                    }
+                    Ok(Then::GoOn)
+                }
+                Err(wrong) => {
+                    self.wrong(&wrong);
+                    Ok(Then::GoOn)
+                }
+            },
+            None => self.say(line).await,
+        }
+    }
+
+    async fn say(&mut self, text: &str) -> anyhow::Result<Then> {
+        self.begin().await?;
+        let item = self.within()?.say(text).await?;
+        self.turn(&Followed::Item(item)).await
+    }
+
+    /// Follows a turn to its end, and answers the questions that come up.
+    async fn turn(&mut self, followed: &Followed) -> anyhow::Result<Then> {
+        loop {
+            let Stage::Within(talk) = &mut self.stage else { return Ok(Then::GoOn) };
+            let mut screen = Screen::new(self.view);
+            let live = screen.is_live();
+            let came = talk.follow(followed.of(), &mut screen, &mut self.signals, None).await;
+            screen.end_line()?;
+            match came? {
+                Came::Quit => {
+                    self.code = LEFT;
+                    return Ok(Then::Leave);
+                }
+                Came::To(Ending::Approval(calls), ..) if self.interactive => {
+                    if self.ask_about(&calls).await? == Then::Leave {
+                        return Ok(Then::Leave);
+                    }
+                }
+                Came::To(ending, input, time_up) => {
+                    let report = print(talk, &ending, input, time_up, live, self.view).await?;
+                    if report.exit_code != 0 {
+                        self.code = report.exit_code;
+                    }
+                    if self.interactive {
+                        self.view.line(&Line::new())?;
+                    }
+                    // Nobody is there to answer, and what comes next would wait for that.
+                    let asked = matches!(ending, Ending::Approval(_));
+                    return Ok(if asked { Then::Leave } else { Then::GoOn });
+                }
+            }
+        }
+    }
+
+    /// Begins the conversation, if it has not begun.
+    async fn begin(&mut self) -> anyhow::Result<()> {
+        if let Stage::Before { setup, instruction } = &mut self.stage {
+            let setup = setup.take().context("the conversation has begun")?;
+            let talk = agent::begin(setup, instruction.as_deref()).await?;
+            self.stage = Stage::Within(Box::new(talk));
+        }
+        Ok(())
+    }
+
+    /// The conversation, which has begun.
+    fn within(&self) -> anyhow::Result<&Talk> {
+        match &self.stage {
+            Stage::Within(talk) => Ok(talk),
+            Stage::Before { .. } => anyhow::bail!("nothing was said yet"),
+        }
+    }
+
+    /// Changes the conversation; what comes of it is not shown as an answer would be.
+    async fn change(&mut self, body: Body) -> anyhow::Result<()> {
+        self.within()?.change(body).await?;
+        if let Stage::Within(talk) = &mut self.stage {
+            talk.pass_over().await?;
+        }
+        Ok(())
+    }
+
+    /// Tells what is wrong, and goes on.
+    fn wrong(&mut self, message: &str) {
+        drop(self.view.finish());
+        view::error(message, self.view.json);
+        if !self.interactive {
+            self.code = 1;
+        }
+    }
+
+    /// Leaves the line of the prompt.
+    fn new_line(&mut self) -> anyhow::Result<()> {
+        if self.interactive {
+            self.view.line(&Line::new())?;
+        }
+        Ok(())
+    }
+
+    /// Says how to come back, if there is something to come back to.
+    async fn leave(&mut self) -> anyhow::Result<ExitCode> {
+        let written = self.view.finish();
+        if let Stage::Within(talk) = &self.stage {
+            talk.runtime().stop().await;
+            if !self.view.json {
+                remark(&format!("to come back: threadline chat {}", talk.id()));
+            }
+        }
+        written?;
+        Ok(ExitCode::from(self.code))
+    }
+}
+
+/// What is followed.
+enum Followed {
+    Item(Item),
+    Turn(threadline_core::id::Seq),
+}
+
+impl Followed {
+    fn of(&self) -> Of<'_> {
+        match self {
+            Self::Item(item) => Of::Item(item),
+            Self::Turn(seq) => Of::Turn(*seq),
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! What the commands of a chat do.
+
+use anyhow::Context as _;
+use threadline_core::history::fact::Fact;
+use threadline_core::id::Seq;
+use threadline_core::inbox::{Body, Command};
+use threadline_core::store;
+use threadline_core::widget::Widget as _;
+use threadline_tools::widgets::notebook::{self, Notebook};
+
+use super::slash::{COMMANDS, Slash};
+use super::{Room, Stage, show};
+use crate::view::{Line, counted};
+
+impl Room<'_> {
+    /// Does what a command says.
+    pub(super) async fn obey(&mut self, slash: &Slash) -> anyhow::Result<()> {
+        match slash {
+            Slash::Help => self.help(),
+            Slash::History(messages) => {
+                let id = self.within()?.id();
+                show::messages_of(self.parts, id, *messages, self.view).await
+            }
+            Slash::Notebook => {
+                let text = self.notebook().await?;
+                self.show("/notebook", &text, "the notebook is empty")
+            }
+            Slash::SetNotebook(text) => {
+                self.begin().await?;
+                let change = Notebook::set(text)?;
+                let widget = notebook::NAME.into();
+                self.change(Body::Command(Command::ChangeWidget { widget, change })).await?;
+                let done = if text.is_empty() { "the notebook is cleared" } else { "noted" };
+                self.told("/notebook", done)
+            }
+            Slash::Instruction => {
+                let text = self.instruction().await?;
+                self.show("/instruction", &text, "there is no instruction")
+            }
+            Slash::SetInstruction(text) => {
+                self.begin().await?;
+                let text = text.as_str().into();
+                self.change(Body::Command(Command::Instruct { text })).await?;
+                self.told("/instruction", "it counts from the next message on")
+            }
+            Slash::Undo => self.rewind("/undo", Back::Turn).await,
+            Slash::Reset => self.rewind("/reset", Back::Start).await,
+            Slash::Exit => Ok(()),
+        }
+    }
+
+    fn help(&mut self) -> anyhow::Result<()> {
+        if self.view.json {
+            let names = COMMANDS.map(|(name, ..)| name).join(" ");
+            return self.told("/help", &names);
+        }
+        for (name, takes, does) in COMMANDS {
+            let line = Line::new().name(format!("  {name:<13}")).plain(format!("{takes:<20}"));
+            self.view.line(&line.dim(does))?;
+        }
+        Ok(())
+    }
+
+    async fn rewind(&mut self, command: &str, back: Back) -> anyhow::Result<()> {
+        let id = self.within()?.id();
+        let (_, history) = store::open(&*self.parts.store, id, &self.parts.counter).await?;
+        let state = history.state();
+        let to = match back {
+            Back::Turn => state.last_turn.context("there is no turn to go back over")?.before(),
+            Back::Start => state.first_input.context("nothing has been said yet")?.before(),
+        };
+        self.change(Body::Command(Command::Rewind { to })).await?;
+        let messages = self.parts.store.conversation(id).await?.sums.messages;
+        let left = counted(messages, "message counts", "messages count");
+        let undo = format!("to undo: threadline rewind {id} --undo");
+        self.told(command, &format!("back at entry {to}; {left} now; {undo}"))
+    }
+
+    async fn notebook(&self) -> anyhow::Result<String> {
+        let Stage::Within(talk) = &self.stage else { return Ok(String::new()) };
+        let (world, id) = (talk.runtime().world(), talk.id());
+        let registry = &world.setting.widgets;
+        let store = &*self.parts.store;
+        let (_, history, widgets) =
+            store::open_with_widgets(store, id, &self.parts.counter, registry).await?;
+        let agent = history.state().primary().context("there is no agent here")?;
+        let Some(widget) = widgets.get(agent, notebook::NAME) else { return Ok(String::new()) };
+        let mut notebook = Notebook::new();
+        notebook.decode(&widget.encode())?;
+        Ok(notebook.text().to_owned())
+    }
+
+    async fn instruction(&self) -> anyhow::Result<String> {
+        let Stage::Within(talk) = &self.stage else {
+            let Stage::Before { instruction, .. } = &self.stage else { return Ok(String::new()) };
+            return Ok(super::agent::effective(instruction.as_deref()).to_owned());
+        };
+        let id = talk.id();
+        let (_, history) = store::open(&*self.parts.store, id, &self.parts.counter).await?;
+        let agent = history.state().primary().and_then(|agent| history.agent(agent));
+        let set: Option<Seq> = agent.and_then(|agent| agent.instruction).map(|(seq, _)| seq);
+        let Some(seq) = set else { return Ok(String::new()) };
+        let records = self.parts.store.records(id, &[seq]).await?;
+        let record = records.first().context("the instruction is gone")?;
+        match record.open()?.fact {
+            Fact::InstructionSet(set) => Ok((*set.text).to_owned()),
+            _ => Ok(String::new()),
+        }
+    }
+
+    /// Shows a text, or says that there is none.
+    fn show(&mut self, command: &str, text: &str, none: &str) -> anyhow::Result<()> {
+        if text.is_empty() && !self.view.json {
+            self.view.line(&Line::new().dim(none))?;
+        } else if self.view.json {
+            self.told(command, text)?;
+        } else {
+            self.view.text(text, "")?;
+        }
+        Ok(())
+    }
+
+    /// Says what a command did.
+    fn told(&mut self, command: &str, told: &str) -> anyhow::Result<()> {
+        #[derive(serde::Serialize)]
+        struct Told<'a> {
+            command: &'a str,
+            told: &'a str,
+        }
+        if self.view.json {
+            self.view.value(&Told { command, told })?;
+        } else {
+            self.view.line(&Line::new().dim(told))?;
+        }
+        Ok(())
+    }
+}
+
+/// How far to go back.
+enum Back {
+    /// To before the last turn.
+    Turn,
+    /// To before the first message.
+    Start,
+}

@@ -1,0 +1,143 @@
+//! The commands of a chat, which begin with a slash.
+
+/// What a person wants beside talking.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Slash {
+    /// What commands there are.
+    Help,
+    /// The last messages.
+    History(usize),
+    /// What the notebook says.
+    Notebook,
+    /// The notebook is to say this.
+    SetNotebook(String),
+    /// How the agent is instructed.
+    Instruction,
+    /// The agent is to be instructed like this.
+    SetInstruction(String),
+    /// Back to before the last turn.
+    Undo,
+    /// Back to before the first message.
+    Reset,
+    /// Leave.
+    Exit,
+}
+
+/// The commands, and what each does.
+pub(super) const COMMANDS: [(&str, &str, &str); 8] = [
+    ("/help", "", "show this"),
+    ("/history", "[N]", "show the last N messages, 10 unless told"),
+    ("/notebook", "[set TEXT | clear]", "show what the agent remembers, or change it"),
+    ("/instruction", "[TEXT]", "show how the agent is instructed, or change it"),
+    ("/undo", "", "go back to before the last turn; nothing is deleted"),
+    ("/reset", "", "go back to before the first message; nothing is deleted"),
+    ("/exit", "", "leave; the conversation stays"),
+    ("//", "TEXT", "say something that begins with a slash"),
+];
+
+/// How many messages are shown unless told.
+const MESSAGES: usize = 10;
+
+impl Slash {
+    /// The command on a line; what would be right if it is none.
+    pub(super) fn read(line: &str) -> Result<Self, String> {
+        let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        let rest = rest.trim();
+        let alone = |slash| {
+            if rest.is_empty() { Ok(slash) } else { Err(format!("{name} takes nothing after it")) }
+        };
+        match name {
+            "/help" | "/?" => alone(Self::Help),
+            "/history" if rest.is_empty() => Ok(Self::History(MESSAGES)),
+            "/history" => match rest.parse() {
+                Ok(messages) if messages > 0 => Ok(Self::History(messages)),
+                Ok(_) | Err(_) => Err("/history takes a number from 1 on".to_owned()),
+            },
+            "/notebook" => notebook(rest),
+            "/instruction" if rest.is_empty() => Ok(Self::Instruction),
+            "/instruction" => Ok(Self::SetInstruction(rest.to_owned())),
+            "/undo" => alone(Self::Undo),
+            "/reset" => alone(Self::Reset),
+            "/exit" | "/quit" => alone(Self::Exit),
+            other => Err(unknown(other)),
+        }
+    }
+}
+
+fn notebook(rest: &str) -> Result<Slash, String> {
+    let (word, text) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    match (word, text.trim()) {
+        ("", _) => Ok(Slash::Notebook),
+        ("clear", "") => Ok(Slash::SetNotebook(String::new())),
+        ("set", text) if !text.is_empty() => Ok(Slash::SetNotebook(text.to_owned())),
+        _ => Err("/notebook shows it, /notebook set TEXT and /notebook clear change it".to_owned()),
+    }
+}
+
+fn unknown(name: &str) -> String {
+    let known = || COMMANDS.iter().map(|(known, ..)| *known).filter(|known| known.len() > 2);
+    let begun = known().find(|known| name.len() > 2 && known.starts_with(name));
+    let near = || known().map(|known| (distance(name, known), known)).min();
+    match begun.or_else(|| near().filter(|(steps, _)| *steps <= 2).map(|(_, known)| known)) {
+        Some(known) => format!("there is no command {name}; did you mean {known}?"),
+        None => format!("there is no command {name}; /help shows what there is"),
+    }
+}
+
+/// How many characters must be changed, added or taken away to get from one word to another.
+fn distance(from: &str, to: &str) -> usize {
+    let mut row: Vec<usize> = (0..=to.chars().count()).collect();
+    for a in from.chars() {
+        let mut cells = row.iter_mut();
+        let Some(first) = cells.next() else { break };
+        let mut diagonal = *first;
+        *first += 1;
+        let mut left = *first;
+        for (cell, b) in cells.zip(to.chars()) {
+            let above = *cell;
+            *cell = (diagonal + usize::from(a != b)).min(above + 1).min(left + 1);
+            (diagonal, left) = (above, *cell);
+        }
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_read() {
+        assert_eq!(Slash::read("/history"), Ok(Slash::History(10)));
+        assert_eq!(Slash::read("/history  3 "), Ok(Slash::History(3)));
+        assert_eq!(Slash::read("/notebook"), Ok(Slash::Notebook));
+        assert_eq!(Slash::read("/notebook clear"), Ok(Slash::SetNotebook(String::new())));
+        let set = Slash::SetNotebook("a  b".to_owned());
+        assert_eq!(Slash::read("/notebook set a  b "), Ok(set));
+        let instruct = Slash::SetInstruction("be brief".to_owned());
+        assert_eq!(Slash::read("/instruction be brief"), Ok(instruct));
+        assert_eq!(Slash::read("/exit"), Ok(Slash::Exit));
+    }
+
+    #[test]
+    fn what_is_no_command_is_answered_with_what_would_be() {
+        let wrong = |line: &str| Slash::read(line).unwrap_err();
+        assert_eq!(wrong("/hist"), "there is no command /hist; did you mean /history?");
+        assert_eq!(wrong("/udno"), "there is no command /udno; did you mean /undo?");
+        assert_eq!(
+            wrong("/frobnicate"),
+            "there is no command /frobnicate; /help shows what there is"
+        );
+        assert_eq!(wrong("/history x"), "/history takes a number from 1 on");
+        assert_eq!(wrong("/undo 3"), "/undo takes nothing after it");
+        assert!(wrong("/notebook add x").contains("/notebook set TEXT"));
+    }
+
+    #[test]
+    fn the_distance_of_words_is_symmetric() {
+        for (a, b, steps) in [("", "abc", 3), ("/undo", "/undo", 0), ("/udno", "/undo", 2)] {
+            assert_eq!(distance(a, b), steps);
+            assert_eq!(distance(b, a), steps);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! `threadline run`: one task.
+
+use std::io::{self, IsTerminal as _, Read as _};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use threadline::Ending;
+use threadline_core::id::{ConversationId, Seq};
+use threadline_core::inbox::{Body, Command};
+use tokio::time::Instant;
+
+use super::agent;
+use crate::args::{Bounds, Run};
+use crate::compose::Parts;
+use crate::config::Config;
+use crate::report;
+use crate::talk::{Came, LINE_CAP_BYTES, Of, Report, Screen, Signals, Talk, TimeUp};
+use crate::view::{Line, View, aside, remark};
+
+/// The exit code of someone who left before the end.
+const LEFT: u8 = 130;
+
+pub(crate) async fn run(
+    parts: &Parts,
+    config: &Config,
+    arguments: &Run,
+    view: &mut View,
+) -> anyhow::Result<ExitCode> {
+    let Some(task) = task(arguments.task.as_deref())? else {
+        let told = "there is no task: give one, or pipe one in; `threadline run --help` shows how";
+        return Ok(report::wrong_usage(told, view.json));
+    };
+    let mut signals = Signals::new()?;
+    let options = &arguments.agent;
+    let setup = parts.setup(config, options.workspace.folder.as_deref(), &arguments.bounds)?;
+    let instruction = agent::instruction(options.instruction.as_deref())?;
+    let mut talk = match &arguments.conversation {
+        None => agent::begin(setup, instruction.as_deref()).await?,
+        Some(meant) => {
+            let conversation = parts.find(meant).await?;
+            let talk = Talk::new(setup.runtime()?, conversation.id, conversation.head);
+            if let Some(text) = instruction {
+                let body = Body::Command(Command::Instruct { text: text.into() });
+                talk.change(body).await.context("could not set the instruction")?;
+            }
+            talk
+        }
+    };
+    tell_conversation(talk.id(), view);
+    let item = talk.say(&task).await?;
+    let followed = Of::Item(&item);
+    finish(&mut talk, followed, &arguments.bounds, &mut signals, view).await
+}
+
+/// Follows a turn to its end, and prints what came of it.
+pub(super) async fn finish(
+    talk: &mut Talk,
+    of: Of<'_>,
+    bounds: &Bounds,
+    signals: &mut Signals,
+    view: &mut View,
+) -> anyhow::Result<ExitCode> {
+    let until = bounds.timeout.map(|seconds| Instant::now() + Duration::from_secs(seconds));
+    let mut screen = Screen::new(view);
+    let live = screen.is_live();
+    let came = talk.follow(of, &mut screen, signals, until).await;
+    screen.end_line()?;
+    let id = talk.id();
+    let (ending, input, time_up) = match came? {
+        Came::To(ending, input, time_up) => (ending, input, time_up),
+        Came::Quit => {
+            remark(&format!("left as it is; to go on: threadline resume {id}"));
+            return Ok(ExitCode::from(LEFT));
+        }
+    };
+    let report = print(talk, &ending, input, time_up, live, view).await?;
+    talk.runtime().stop().await;
+    Ok(report.code())
+}
+
+/// Prints what came of a turn.
+pub(super) async fn print(
+    talk: &Talk,
+    ending: &Ending,
+    input: Option<Seq>,
+    time_up: TimeUp,
+    live: bool,
+    view: &mut View,
+) -> anyhow::Result<Report> {
+    let store = &*talk.runtime().world().store;
+    let report = Report::new(store, talk.id(), input, ending, time_up).await?;
+    if view.json {
+        view.value(&report)?;
+    } else if let (Some(answer), false) = (&report.answer, live) {
+        view.text(answer, "")?;
+    }
+    view.finish()?;
+    if let (Ending::Approval(_), false) = (ending, view.json) {
+        let to_answer = format!("to answer: threadline chat {}", talk.id());
+        let detail = report.detail.as_deref().unwrap_or_default();
+        aside(Line::new().bad("· ").plain(detail));
+        aside(Line::new().dim(to_answer));
+    }
+    Ok(report)
+}
+
+/// Says which conversation it is, so that one that is killed can be gone on with.
+pub(super) fn tell_conversation(id: ConversationId, view: &View) {
+    if view.json {
+        remark(&serde_json::json!({ "id": id.to_string() }).to_string());
+    } else {
+        aside(Line::new().dim(format!("conversation {id}")));
+    }
+}
+
+/// The task; none if there is nothing in it.
+fn task(given: Option<&str>) -> anyhow::Result<Option<String>> {
+    let task = match given {
+        Some(task) if task != "-" => task.to_owned(),
+        None if io::stdin().is_terminal() => return Ok(None),
+        Some(_) | None => {
+            let mut bytes = Vec::new();
+            let cap = u64::try_from(LINE_CAP_BYTES).unwrap_or(u64::MAX);
+            let mut input = io::stdin().lock().take(cap.saturating_add(1));
+            input.read_to_end(&mut bytes).context("could not read the task")?;
+            if bytes.len() > LINE_CAP_BYTES {
+                bail!("the task is longer than 16 MiB: put it into a file of the workspace");
+            }
+            String::from_utf8_lossy(&bytes).trim_end_matches(['\r', '\n']).to_owned()
+        }
+    };
+    Ok(Some(task).filter(|task| !task.trim().is_empty()))
+}

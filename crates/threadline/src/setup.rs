@@ -1,0 +1,99 @@
+//! Setting up: the parts that conversations are driven with, as plain fields.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use threadline_core::drive::Limits;
+use threadline_core::history::fact::AgentJoined;
+use threadline_core::id::TenantId;
+use threadline_core::provider::{Models, Provider};
+use threadline_core::store::{Storage, StoreError};
+use threadline_core::tokens::Estimator;
+use threadline_core::tool::Tool;
+use threadline_core::widget::Widget;
+use threadline_providers::guide::Guide;
+use threadline_providers::models::StaticModels;
+use threadline_runtime::{NewAgent, Pace, Runtime, World, WorldRefused};
+use threadline_stores::sqlite::{Durability, SqliteOptions, SqliteStore};
+use threadline_tools::calculator::Calculator;
+use threadline_tools::widgets::notebook::Notebook;
+
+use crate::{RandomIds, SystemClock};
+
+/// The parts that conversations are driven with. Whoever wants other parts puts them in.
+pub struct Setup {
+    /// Where histories live.
+    pub store: Arc<dyn Storage>,
+    /// Who asks models.
+    pub provider: Arc<dyn Provider>,
+    /// The models there are; the first that can be asked answers.
+    pub models: Arc<dyn Models>,
+    /// What agents can have done.
+    pub tools: Vec<Arc<dyn Tool>>,
+    /// What agents see on their screens.
+    pub widgets: Vec<Box<dyn Widget>>,
+    /// When turns end without an answer.
+    pub limits: Limits,
+    /// How fast things go that nobody sees.
+    pub pace: Pace,
+}
+
+impl Setup {
+    /// What needs no key and no network: the built-in model, a calculator, the memory notebook.
+    pub fn offline(store: Arc<dyn Storage>) -> Self {
+        Self {
+            store,
+            provider: Arc::new(Guide::default()),
+            models: Arc::new(StaticModels::new([Guide::target()])),
+            tools: vec![Arc::new(Calculator::new())],
+            widgets: vec![Box::new(Notebook::new())],
+            limits: Limits::default(),
+            pace: Pace::default(),
+        }
+    }
+
+    /// The primary agent of a new conversation, with all tools and widgets there are.
+    pub fn assistant(&self, instruction: &str) -> NewAgent {
+        NewAgent {
+            joined: AgentJoined {
+                name: "assistant".into(),
+                tools: self.tools.iter().map(|tool| Arc::clone(&tool.spec().name)).collect(),
+                widgets: self.widgets.iter().map(|widget| widget.name().into()).collect(),
+                primary: true,
+                ..AgentJoined::default()
+            },
+            instruction: Some(instruction)
+                .filter(|instruction| !instruction.trim().is_empty())
+                .map(Into::into),
+        }
+    }
+
+    /// A runtime over these parts. Refused if two tools or widgets share a name.
+    pub fn runtime(self) -> Result<Runtime, WorldRefused> {
+        let world = World::new(
+            self.store,
+            self.provider,
+            self.models,
+            self.tools,
+            self.widgets,
+            Arc::new(SystemClock),
+            Arc::new(RandomIds),
+            Arc::new(Estimator),
+        )?;
+        Ok(Runtime::new(world.with_limits(self.limits).with_pace(self.pace)))
+    }
+}
+
+/// Opens a database file, and makes it if it is not there.
+pub fn sqlite(path: &Path) -> Result<Arc<dyn Storage>, StoreError> {
+    let store = SqliteStore::open(SqliteOptions {
+        path: path.to_path_buf(),
+        tenant: TenantId::NIL,
+        owner: format!("threadline, process {}", std::process::id()),
+        clock: Arc::new(SystemClock),
+        ids: Arc::new(RandomIds),
+        vfs: None,
+        durability: Durability::Full,
+    })?;
+    Ok(Arc::new(store))
+}

@@ -1,0 +1,186 @@
+//! What came of a turn, for programs and as an exit code.
+
+use std::process::ExitCode;
+
+use serde::Serialize;
+use threadline::Ending;
+use threadline_core::history::entry::Entry;
+use threadline_core::history::fact::{Answer, EndReason, Fact, Status};
+use threadline_core::id::{ConversationId, Seq};
+use threadline_core::store::{Page, Storage};
+
+use super::TimeUp;
+use crate::words;
+
+/// How many entries are read at a time.
+const PAGE: usize = 256;
+
+/// What came of a turn.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    pub(crate) id: String,
+    /// What it came to, in a word.
+    pub(crate) ending: &'static str,
+    pub(crate) answer: Option<String>,
+    /// What there is to say if there is no answer.
+    pub(crate) detail: Option<String>,
+    pub(crate) calls: Vec<Call>,
+    pub(crate) steps: u64,
+    pub(crate) tokens: u64,
+    pub(crate) entries: u64,
+    pub(crate) exit_code: u8,
+}
+
+/// A call that was made in the turn.
+#[derive(Debug, Serialize)]
+pub(crate) struct Call {
+    call: String,
+    tool: String,
+    arguments: String,
+    /// How it ended, if it did.
+    status: Option<Status>,
+}
+
+impl Report {
+    /// What came of the turn of an input.
+    pub(crate) async fn new(
+        store: &dyn Storage,
+        id: ConversationId,
+        input: Option<Seq>,
+        ending: &Ending,
+        time_up: TimeUp,
+    ) -> anyhow::Result<Self> {
+        let entries = match input {
+            Some(input) => entries(store, id, input).await?,
+            None => Vec::new(),
+        };
+        let head = store.conversation(id).await?.head;
+        let denied = entries.iter().any(|entry| {
+            matches!(&entry.fact, Fact::ApprovalGiven(given) if given.answer == Answer::Deny)
+        });
+        let verdict = Verdict::of(ending, denied, time_up);
+        Ok(Self {
+            id: id.to_string(),
+            ending: verdict.ending,
+            answer: match ending {
+                Ending::Answered { text, .. } => Some(text.clone()),
+                Ending::Ended { .. } | Ending::Approval(_) | Ending::Open | Ending::Refused(_) => {
+                    None
+                }
+            },
+            detail: verdict.detail,
+            calls: calls(&entries),
+            steps: count(&entries, |fact| matches!(fact, Fact::Output(_))),
+            tokens: entries.iter().map(tokens).sum(),
+            entries: head.0,
+            exit_code: verdict.exit_code,
+        })
+    }
+
+    /// The exit code that says it.
+    pub(crate) fn code(&self) -> ExitCode {
+        ExitCode::from(self.exit_code)
+    }
+}
+
+/// An ending in a word, with what there is to say and the exit code.
+struct Verdict {
+    ending: &'static str,
+    detail: Option<String>,
+    exit_code: u8,
+}
+
+impl Verdict {
+    fn of(ending: &Ending, denied: bool, time_up: TimeUp) -> Self {
+        let (ending, detail, exit_code) = match ending {
+            Ending::Answered { .. } if denied => {
+                ("answered", Some("a call was not allowed".to_owned()), 4)
+            }
+            Ending::Answered { .. } => ("answered", None, 0),
+            Ending::Ended { reason: EndReason::Cancelled, .. } if time_up.0 => {
+                ("limit", Some("the time was up".to_owned()), 3)
+            }
+            Ending::Ended { reason, detail } => {
+                let (ending, exit_code) = match reason {
+                    EndReason::Cancelled => ("cancelled", 130),
+                    EndReason::Limit(_) => ("limit", 3),
+                    EndReason::DoesNotFit => ("does_not_fit", 3),
+                    EndReason::Failed => ("failed", 5),
+                    EndReason::Withdrawn => ("withdrawn", 1),
+                };
+                (ending, Some(words::ended(*reason, detail)), exit_code)
+            }
+            Ending::Approval(calls) => {
+                let calls = calls.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+                ("approval", Some(format!("a person must allow {calls}")), 4)
+            }
+            Ending::Open => ("unfinished", None, 1),
+            Ending::Refused(why) => ("refused", Some((**why).to_owned()), 1),
+        };
+        Self { ending, detail, exit_code }
+    }
+}
+
+/// The entries of an input's thread from it on.
+async fn entries(
+    store: &dyn Storage,
+    id: ConversationId,
+    input: Seq,
+) -> anyhow::Result<Vec<Entry>> {
+    let mut entries: Vec<Entry> = Vec::new();
+    let mut next = input;
+    loop {
+        let page = Page::forward(next, PAGE);
+        let page = entries.first().map_or(page, |first| page.of(first.agent));
+        let records = store.read(id, &page).await?;
+        if records.is_empty() {
+            return Ok(entries);
+        }
+        for record in &records {
+            let entry = record.open()?;
+            next = entry.seq.next();
+            if entries.first().is_none_or(|first| first.agent == entry.agent) {
+                entries.push(entry);
+            }
+        }
+    }
+}
+
+fn calls(entries: &[Entry]) -> Vec<Call> {
+    let mut calls = Vec::new();
+    for entry in entries {
+        if let Fact::Output(output) = &entry.fact {
+            for (index, call) in output.calls().enumerate() {
+                calls.push(Call {
+                    call: format!("c{}.{index}", entry.seq),
+                    tool: (*call.name).to_owned(),
+                    arguments: (*call.arguments).to_owned(),
+                    status: None,
+                });
+            }
+        }
+    }
+    for entry in entries {
+        if let Fact::ToolFinished(finished) = &entry.fact {
+            let id = finished.call.to_string();
+            for call in calls.iter_mut().filter(|call| call.call == id) {
+                call.status = Some(finished.status);
+            }
+        }
+    }
+    calls
+}
+
+fn count(entries: &[Entry], is: impl Fn(&Fact) -> bool) -> u64 {
+    u64::try_from(entries.iter().filter(|entry| is(&entry.fact)).count()).unwrap_or(u64::MAX)
+}
+
+/// What an entry's invocation took.
+fn tokens(entry: &Entry) -> u64 {
+    let usage = match &entry.fact {
+        Fact::Output(output) => Some(output.usage),
+        Fact::InvocationFailed(failed) => failed.usage,
+        _ => None,
+    };
+    usage.map_or(0, |usage| usage.input.saturating_add(usage.output))
+}

@@ -1,0 +1,177 @@
+//! A turn from outside: something is said, and something comes of it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use threadline_core::history::entry::Entry;
+use threadline_core::history::fact::{EndReason, Fact, Input, Stop};
+use threadline_core::id::{AgentId, CallId, ConversationId, IdSource as _, Seq};
+use threadline_core::inbox::{Body, Item, Mode};
+use threadline_core::outline::OutlineRow;
+use threadline_core::store::{OpenError, Storage, StoreError, open};
+use threadline_core::tokens::TokenCounter;
+use threadline_runtime::{DriveError, Runtime, Settled};
+
+use crate::RandomIds;
+
+/// How long to wait before looking again at a turn that waits for others.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// How many rows of an outline are read at a time.
+const ROWS: usize = 256;
+
+/// What came of something that was said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The model answered.
+    Answered {
+        /// What it said.
+        text: String,
+        /// Why it stopped.
+        stop: Stop,
+    },
+    /// The turn ended without an answer.
+    Ended {
+        /// Why.
+        reason: EndReason,
+        /// In which words people are told.
+        detail: String,
+    },
+    /// A person is asked whether these calls may run.
+    Approval(Vec<CallId>),
+    /// The turn is not over.
+    Open,
+    /// It was not taken in: why.
+    Refused(Arc<str>),
+}
+
+impl fmt::Display for Ending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Answered { text, .. } => f.write_str(text),
+            Self::Ended { reason, detail } => {
+                write!(f, "ended without an answer: {reason:?} {detail}")
+            }
+            Self::Approval(calls) => write!(f, "waits for a person to allow {calls:?}"),
+            Self::Open => f.write_str("not over yet"),
+            Self::Refused(why) => write!(f, "refused: {why}"),
+        }
+    }
+}
+
+/// Why nothing came of it.
+#[derive(Debug, thiserror::Error)]
+pub enum AskError {
+    /// The store said no.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The history cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The conversation cannot be driven here. It goes on where it can.
+    #[error(transparent)]
+    Drive(#[from] Arc<DriveError>),
+}
+
+/// Says something to a conversation's primary agent, and waits for what comes of it.
+///
+/// What was said is durable from the first moment on: if this process dies, whoever drives the
+/// conversation next answers it.
+pub async fn ask(runtime: &Runtime, id: ConversationId, text: &str) -> Result<Ending, AskError> {
+    let item = item(Body::Input(Input::from_person(text)));
+    runtime.submit(id, &item).await?;
+    loop {
+        if let Settled::Failed(error) = runtime.settled(id).await {
+            return Err(error.into());
+        }
+        // The same item again only tells what became of it.
+        if let Some(seq) = runtime.world().store.enqueue(id, &item).await?.taken {
+            match ending(runtime, id, seq).await? {
+                Ending::Open => {}
+                ending => return Ok(ending),
+            }
+        }
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+}
+
+/// An item for the inbox, under a key of its own.
+pub fn item(body: Body) -> Item {
+    let key = format!("{:032x}", u128::from_be_bytes(RandomIds.random()));
+    Item { client_key: key.into(), to: None, mode: Mode::Queue, due: None, body }
+}
+
+/// What came of the turn that an input belongs to, by the entry of the input.
+pub async fn ending(
+    runtime: &Runtime,
+    id: ConversationId,
+    input: Seq,
+) -> Result<Ending, OpenError> {
+    let world = runtime.world();
+    let (store, counter) = (&*world.store, &*world.setting.counter);
+    if let Fact::Note(note) = entry(store, id, input).await?.fact {
+        return Ok(Ending::Refused(note.text));
+    }
+    let Some((agent, turn, last)) = last_of_turn(store, id, input).await? else {
+        return Ok(Ending::Open);
+    };
+    if let Some(open) = still_open(store, counter, id, agent, turn).await? {
+        return Ok(open);
+    }
+    Ok(match entry(store, id, last).await?.fact {
+        Fact::Output(output) => Ending::Answered { text: output.text(), stop: output.stop },
+        Fact::TurnEnded(ended) => Ending::Ended { reason: ended.reason, detail: ended.detail },
+        _ => Ending::Open,
+    })
+}
+
+/// What a turn that is not over waits for.
+async fn still_open(
+    store: &dyn Storage,
+    counter: &dyn TokenCounter,
+    id: ConversationId,
+    agent: AgentId,
+    turn: Seq,
+) -> Result<Option<Ending>, OpenError> {
+    let (_, history) = open(store, id, counter).await?;
+    let Some(state) = history.agent(agent) else { return Ok(None) };
+    let is_current = state.turn.as_ref().is_some_and(|newest| newest.start == turn);
+    if !is_current || !state.in_turn() {
+        return Ok(None);
+    }
+    let asked = state.open_calls().filter(|(_, call)| {
+        call.finished.is_none() && call.approval.is_some_and(|asked| asked.answer.is_none())
+    });
+    let asked: Vec<CallId> = asked.map(|(id, _)| id).collect();
+    Ok(Some(if asked.is_empty() { Ending::Open } else { Ending::Approval(asked) }))
+}
+
+/// The agent and the turn of an input, and the newest row of that turn.
+async fn last_of_turn(
+    store: &dyn Storage,
+    id: ConversationId,
+    input: Seq,
+) -> Result<Option<(AgentId, Seq, Seq)>, StoreError> {
+    let mut found: Option<(AgentId, Seq, Seq)> = None;
+    let mut after = input.before();
+    loop {
+        let rows: Vec<OutlineRow> = store.outline_ledger(id, after, ROWS).await?;
+        let Some(last) = rows.last() else { return Ok(found) };
+        after = last.seq;
+        for row in &rows {
+            match &mut found {
+                None if row.seq == input => found = Some((row.agent, row.turn, row.seq)),
+                Some((agent, turn, last)) if row.agent == *agent && row.turn == *turn => {
+                    *last = row.seq;
+                }
+                None | Some(_) => {}
+            }
+        }
+    }
+}
+
+async fn entry(store: &dyn Storage, id: ConversationId, seq: Seq) -> Result<Entry, OpenError> {
+    let records = store.records(id, &[seq]).await?;
+    let record = records.first().ok_or(StoreError::NoEntry { id, seq, head: Seq::ZERO })?;
+    record.open().map_err(|source| OpenError::Unreadable { id, seq, source })
+}
