@@ -10,6 +10,7 @@ mod lease;
 mod listing;
 mod open;
 mod read;
+mod recall;
 pub(crate) mod replay;
 pub mod verify;
 mod window;
@@ -24,7 +25,8 @@ pub use open::{
     past, past_with_widgets, snapshot_due,
 };
 pub use read::{Direction, PAGE_CAP_BYTES, Page};
-pub use window::window;
+pub use recall::Recall;
+pub use window::{Shown, window, window_with};
 
 use crate::history::batch::{AgentSums, Batch};
 use crate::history::fact::Digest;

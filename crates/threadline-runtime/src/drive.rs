@@ -91,7 +91,8 @@ impl Drive {
             }
         };
         let driver = Driver::new(id, Arc::clone(&world.setting), opening);
-        let work = Work::new(Arc::clone(&world), id, Arc::clone(&feed));
+        let head = driver.history().head();
+        let work = Work::new(Arc::clone(&world), id, Arc::clone(&feed), head);
         let mut drive = Self {
             lease_good: now + Duration::from_millis(world.pace.lease_ms),
             renew_at: now + Duration::from_millis(world.pace.lease_ms / 3),
@@ -177,7 +178,7 @@ impl Drive {
     /// Gives the lease back, so that others can go on at once.
     pub async fn release(self) -> Result<(), StoreError> {
         let Self { world, lease, work, .. } = self;
-        drop(work);
+        work.end().await;
         world.store.release(&lease).await
     }
 
@@ -227,6 +228,14 @@ impl Drive {
                 if let Event::Ran { call, .. } = &*event {
                     self.work.call_is_over(*call);
                 }
+                Some(*event)
+            }
+            Done::Appended(batch) => {
+                self.work.appended(&batch);
+                Some(Event::Appended)
+            }
+            Done::Gathered(agent, at_hand, event) => {
+                self.work.gathered(agent, at_hand);
                 Some(*event)
             }
             Done::Quiet => None,

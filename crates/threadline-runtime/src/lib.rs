@@ -7,6 +7,7 @@
 //!
 //! Nothing here is specific to a vendor, a database or a protocol.
 
+mod at_hand;
 mod drive;
 mod feed;
 mod runtime;

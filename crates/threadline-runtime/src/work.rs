@@ -6,28 +6,35 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::{AbortHandle, Abortable, BoxFuture};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use threadline_core::drive::{Event, Gather, Gathered, Past, Run, Setback, Ticket};
+use threadline_core::drive::{Event, Gather, Past, Run, Setback, Ticket};
 use threadline_core::history::batch::Batch;
-use threadline_core::history::fact::Fact;
 use threadline_core::history::snapshot::Snapshot;
 use threadline_core::id::{AgentId, CallId, ConversationId, Seq};
 use threadline_core::inbox::{Item, ItemNumber};
 use threadline_core::provider::{Delta, DeltaStream, ProviderError, Request};
-use threadline_core::store::{Lease, OpenError, StoreError, past_with_widgets, window};
+use threadline_core::store::{Lease, StoreError, past_with_widgets};
 use threadline_core::tool::{Cancel, Progress, ProgressReport, ToolContext};
 
+use crate::at_hand::AtHand;
 use crate::feed::{Feed, News};
 use crate::thread::StoredThread;
-use crate::toolbox::{keep_bytes, kept};
+use crate::toolbox::kept;
 use crate::world::World;
 
 /// How many items of an inbox are read at a time.
 pub(crate) const ITEMS: usize = 256;
+/// How far the last snapshot may lie behind while a conversation is driven: so many entries are
+/// folded in a fraction of the time that keeping a snapshot for each turn would take.
+const SNAPSHOT_GAP: u64 = 256;
 
 /// Something that was under way and is done.
 pub(crate) enum Done {
     /// The driver is told.
     Event(Box<Event>),
+    /// A batch is durable.
+    Appended(Arc<Batch>),
+    /// What a context is made of was read, or could not be.
+    Gathered(AgentId, Box<AtHand>, Box<Event>),
     /// Nobody is told.
     Quiet,
     /// The inbox was read.
@@ -58,10 +65,21 @@ pub(crate) struct Work {
     streams: BTreeMap<Ticket, AbortHandle>,
     /// How to stop a call.
     calls: BTreeMap<CallId, Cancel>,
+    /// What is at hand of agents' contexts.
+    at_hand: BTreeMap<AgentId, Box<AtHand>>,
+    /// A snapshot that waits to be kept, and the last one that was.
+    snapshot: Option<Box<Snapshot>>,
+    snapshot_kept: Seq,
 }
 
 impl Work {
-    pub(crate) fn new(world: Arc<World>, conversation: ConversationId, feed: Arc<Feed>) -> Self {
+    /// Nothing is under way; the conversation was opened at this entry.
+    pub(crate) fn new(
+        world: Arc<World>,
+        conversation: ConversationId,
+        feed: Arc<Feed>,
+        head: Seq,
+    ) -> Self {
         Self {
             world,
             conversation,
@@ -70,6 +88,9 @@ impl Work {
             held: BTreeMap::new(),
             streams: BTreeMap::new(),
             calls: BTreeMap::new(),
+            at_hand: BTreeMap::new(),
+            snapshot: None,
+            snapshot_kept: head,
         }
     }
 
@@ -85,22 +106,43 @@ impl Work {
     pub(crate) fn append(&self, lease: &Lease, batch: Arc<Batch>) {
         let (world, lease) = (Arc::clone(&self.world), lease.clone());
         self.push(async move {
-            let event = match world.store.append(&lease, &batch).await {
-                Ok(()) => Event::Appended,
-                Err(error) => Event::NotAppended(error.into()),
-            };
-            Done::Event(Box::new(event))
+            match world.store.append(&lease, &batch).await {
+                Ok(()) => Done::Appended(batch),
+                Err(error) => Done::Event(Box::new(Event::NotAppended(error.into()))),
+            }
         });
     }
 
-    pub(crate) fn keep_snapshot(&self, snapshot: Box<Snapshot>, for_good: bool) {
+    /// A batch is durable: what it adds is at hand.
+    pub(crate) fn appended(&mut self, batch: &Batch) {
+        for (agent, at_hand) in &mut self.at_hand {
+            at_hand.note(*agent, batch);
+        }
+    }
+
+    /// Keeps a snapshot, if it is for good or the last one is far behind; else it waits for the
+    /// next one, or for the end.
+    pub(crate) fn keep_snapshot(&mut self, snapshot: Box<Snapshot>, for_good: bool) {
+        if !for_good && snapshot.seq.0 - self.snapshot_kept.0 < SNAPSHOT_GAP {
+            self.snapshot = Some(snapshot);
+            return;
+        }
+        self.snapshot_kept = snapshot.seq;
+        self.snapshot = None;
         let (world, id) = (Arc::clone(&self.world), self.conversation);
         self.push(async move {
-            if let Err(error) = world.store.keep_snapshot(id, &snapshot, for_good).await {
-                tracing::debug!(target: "History", %error, "a snapshot was not kept");
-            }
+            keep(&world, id, &snapshot, for_good).await;
             Done::Quiet
         });
+    }
+
+    /// Ends all that is under way, and keeps the snapshot that waits.
+    pub(crate) async fn end(self) {
+        let Self { world, conversation, snapshot, futures, .. } = self;
+        drop(futures);
+        if let Some(snapshot) = snapshot {
+            keep(&world, conversation, &snapshot, false).await;
+        }
     }
 
     pub(crate) fn read_inbox(&self, after: ItemNumber) {
@@ -122,15 +164,21 @@ impl Work {
         });
     }
 
-    pub(crate) fn gather(&self, agent: AgentId, ticket: Ticket, gather: Box<Gather>) {
+    pub(crate) fn gather(&mut self, agent: AgentId, ticket: Ticket, gather: Box<Gather>) {
         let (world, id) = (Arc::clone(&self.world), self.conversation);
+        let mut at_hand = self.at_hand.remove(&agent).unwrap_or_default();
         self.push(async move {
-            let event = match gathered(&world, id, agent, &gather).await {
+            let event = match at_hand.gather(&world, id, agent, &gather).await {
                 Ok(gathered) => Event::Gathered { agent, ticket, gathered },
                 Err(error) => Event::NotGathered { agent, ticket, setback: error.into() },
             };
-            Done::Event(Box::new(event))
+            Done::Gathered(agent, at_hand, Box::new(event))
         });
+    }
+
+    /// What a context is made of was read: it stays at hand.
+    pub(crate) fn gathered(&mut self, agent: AgentId, at_hand: Box<AtHand>) {
+        self.at_hand.insert(agent, at_hand);
     }
 
     pub(crate) fn fetch_past(&self, item: ItemNumber, to: Seq) {
@@ -273,27 +321,10 @@ impl Work {
     }
 }
 
-async fn gathered(
-    world: &World,
-    id: ConversationId,
-    agent: AgentId,
-    gather: &Gather,
-) -> Result<Gathered, OpenError> {
-    if let Some((_, bytes)) = &gather.catalogue {
-        keep_bytes(&*world.store, bytes).await?;
+async fn keep(world: &World, id: ConversationId, snapshot: &Snapshot, for_good: bool) {
+    if let Err(error) = world.store.keep_snapshot(id, snapshot, for_good).await {
+        tracing::debug!(target: "History", %error, "a snapshot was not kept");
     }
-    let window = window(&*world.store, id, &gather.history, agent, gather.tokens).await?;
-    let mut instruction = None;
-    if let Some(seq) = gather.instruction {
-        let records = world.store.records(id, &[seq]).await?;
-        let unreadable = |source| OpenError::Unreadable { id, seq, source };
-        for record in &records {
-            if let Fact::InstructionSet(set) = record.open().map_err(unreadable)?.fact {
-                instruction = Some((seq, set.text));
-            }
-        }
-    }
-    Ok(Gathered { instruction, window })
 }
 
 /// Where a call tells how far it is.

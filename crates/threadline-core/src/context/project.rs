@@ -13,12 +13,11 @@ use std::sync::Arc;
 use self::exchange::{Item, Thread};
 use self::render::Renderer;
 use super::{Body, Context, Part, Screen, Source};
-use crate::history::entry::Entry;
 use crate::history::fact::{CallOptions, Detail, ProjectionOptions};
 use crate::history::{History, LIVE_RESULT_CAP_TOKENS};
 use crate::id::{AgentId, Seq};
-use crate::outline::OutlineRow;
 use crate::provider::Profile;
+use crate::store::Shown;
 use crate::tokens::TokenCounter;
 use crate::tool::Catalogue;
 
@@ -32,7 +31,7 @@ pub struct Material {
     pub instruction: Option<(Seq, Arc<str>)>,
     /// The newest rows of the agent's thread with their entries, oldest first, as
     /// [`store::window`](crate::store::window) gives them.
-    pub window: Vec<(OutlineRow, Vec<Entry>)>,
+    pub window: Vec<Shown>,
     /// The agent's live screen.
     pub screen: Option<Arc<str>>,
 }

@@ -2,16 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::history::entry::Entry;
 use crate::history::fact::Attachment;
 use crate::history::metadata::Metadata;
 use crate::history::sections::Section;
 use crate::history::{Aftermath, History};
 use crate::id::{AgentId, CallId, Seq};
 use crate::inbox::{Item, ItemNumber};
-use crate::outline::OutlineRow;
 use crate::provider::{Delta, ProviderError};
-use crate::store::{OpenError, StoreError};
+use crate::store::{OpenError, Shown, StoreError};
 use crate::tool::ToolOutcome;
 use crate::widget::Widgets;
 
@@ -104,7 +102,7 @@ pub struct Gathered {
     /// The agent's instruction and its entry.
     pub instruction: Option<(Seq, Arc<str>)>,
     /// The newest rows of the thread with their entries, oldest first.
-    pub window: Vec<(OutlineRow, Vec<Entry>)>,
+    pub window: Vec<Shown>,
 }
 
 /// The state that a rewind leads to.

@@ -1,6 +1,9 @@
 //! The window: the newest rows of a thread with their entries, at the cost of what they are.
 
+use std::sync::Arc;
+
 use super::open::{OpenError, read};
+use super::recall::Recall;
 use super::{Page, Store};
 use crate::history::History;
 use crate::history::entry::Entry;
@@ -16,8 +19,11 @@ const ROWS_CAP: usize = 1024;
 /// How many records are read at a time in search of what began a turn.
 const RECORDS: usize = 32;
 
+/// A row of the outline with its entry and, for sealed results, the results.
+pub type Shown = (OutlineRow, Vec<Arc<Entry>>);
+
 /// The newest entries on an agent's thread that together take at most so many tokens at Recent,
-/// oldest first: rows of the outline, each with its entry and, for sealed results, the results.
+/// oldest first.
 ///
 /// If a turn is under way, the inputs that began it and its newest exchange are there whatever
 /// they take.
@@ -27,7 +33,19 @@ pub async fn window(
     history: &History,
     agent: AgentId,
     tokens: u64,
-) -> Result<Vec<(OutlineRow, Vec<Entry>)>, OpenError> {
+) -> Result<Vec<Shown>, OpenError> {
+    window_with(store, id, history, agent, tokens, &mut Recall::default()).await
+}
+
+/// The same window, of which only what is not recalled is read. It is recalled the next time.
+pub async fn window_with(
+    store: &dyn Store,
+    id: ConversationId,
+    history: &History,
+    agent: AgentId,
+    tokens: u64,
+    recall: &mut Recall,
+) -> Result<Vec<Shown>, OpenError> {
     let Some((state, head)) = history.agent(agent).and_then(|state| Some((state, state.row?)))
     else {
         return Ok(Vec::new());
@@ -35,16 +53,14 @@ pub async fn window(
     let mut reach = Reach::new(state, tokens);
     let mut rows: Vec<OutlineRow> = Vec::new();
     let mut from = Some(head);
-    'rows: while let Some(next) = from {
-        let most = rows_left(rows.len(), reach.taken, tokens);
-        let page = store.outline(id, agent, next, most).await?;
-        from = page.last().and_then(|row| row.previous);
-        for row in page {
-            if !reach.includes(&row) {
-                break 'rows;
-            }
-            rows.push(row);
+    while let Some(next) = from {
+        if recall.row(next).is_none() {
+            let most = rows_left(rows.len(), reach.taken, tokens);
+            recall.note_rows(store.outline(id, agent, next, most).await?);
         }
+        let Some(row) = recall.row(next).filter(|row| reach.includes(row)) else { break };
+        from = row.previous;
+        rows.push(row.clone());
     }
     if let Some(turn) = reach.turn
         && rows.last().is_none_or(|oldest| oldest.seq > turn)
@@ -55,30 +71,45 @@ pub async fn window(
     }
     rows.reverse();
     let seqs: Vec<Seq> = rows.iter().map(|row| row.seq).collect();
-    let records = store.records(id, &seqs).await?;
-    let mut shown = Vec::with_capacity(rows.len());
-    let mut results: Vec<Seq> = Vec::new();
-    for (row, record) in rows.into_iter().zip(&records) {
-        let entry = read(id, row.seq, record)?;
-        if let Fact::ToolResults(sealed) = &entry.fact {
-            results.extend(&sealed.results);
-        }
-        shown.push((row, vec![entry]));
-    }
+    fetch(store, id, &seqs, recall).await?;
     // From the end: a store has at hand what lies near the entries it gave last.
-    results.reverse();
-    let records = store.records(id, &results).await?;
-    let mut finished = results.iter().zip(&records).rev();
-    for (_, entries) in &mut shown {
-        let sealed = entries.first().map(|entry| match &entry.fact {
-            Fact::ToolResults(sealed) => sealed.results.len(),
-            _ => 0,
-        });
-        for (seq, record) in finished.by_ref().take(sealed.unwrap_or(0)) {
-            entries.push(read(id, *seq, record)?);
-        }
-    }
+    let results: Vec<Seq> = seqs.iter().rev().flat_map(|seq| sealed(recall, *seq)).collect();
+    fetch(store, id, &results, recall).await?;
+    let shown = rows.into_iter().map(|row| {
+        let of_row = [row.seq].into_iter().chain(sealed(recall, row.seq).into_iter().rev());
+        let entries = of_row.filter_map(|seq| recall.entry(seq).map(Arc::clone)).collect();
+        (row, entries)
+    });
+    let shown = shown.collect();
+    // The row at which it ended is looked at the next time too.
+    recall.forget_before(from.unwrap_or(Seq::ZERO));
     Ok(shown)
+}
+
+/// Reads the entries that are not recalled.
+async fn fetch(
+    store: &dyn Store,
+    id: ConversationId,
+    seqs: &[Seq],
+    recall: &mut Recall,
+) -> Result<(), OpenError> {
+    let unknown = seqs.iter().copied().filter(|seq| recall.entry(*seq).is_none());
+    let unknown: Vec<Seq> = unknown.collect();
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    for (seq, record) in unknown.iter().zip(&store.records(id, &unknown).await?) {
+        recall.note_entry(read(id, *seq, record)?, record);
+    }
+    Ok(())
+}
+
+/// The results that an entry seals, the last one first.
+fn sealed(recall: &Recall, seq: Seq) -> Vec<Seq> {
+    match recall.entry(seq).map(|entry| &entry.fact) {
+        Some(Fact::ToolResults(sealed)) => sealed.results.iter().rev().copied().collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// How many more rows a window takes, judged by those it has, and a few to be sure.

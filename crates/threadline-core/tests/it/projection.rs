@@ -52,9 +52,10 @@ impl Kept {
         while let Some(seq) = from {
             let row = self.rows[&seq].clone();
             let entry = self.entries[&seq].clone();
-            let mut entries = vec![entry.clone()];
+            let mut entries = vec![Arc::new(entry.clone())];
             if let Fact::ToolResults(sealed) = &entry.fact {
-                entries.extend(sealed.results.iter().map(|seq| self.entries[seq].clone()));
+                let results = sealed.results.iter().map(|seq| self.entries[seq].clone());
+                entries.extend(results.map(Arc::new));
             }
             from = row.previous;
             window.push((row, entries));

@@ -361,10 +361,10 @@ impl Store {
             if tokens > gather.tokens {
                 break;
             }
-            let mut entries = vec![stored.entry.clone()];
+            let mut entries = vec![Arc::new(stored.entry.clone())];
             if let Fact::ToolResults(results) = &stored.entry.fact {
                 let finished = results.results.iter().filter_map(|seq| self.at(*seq));
-                entries.extend(finished.map(|stored| stored.entry.clone()));
+                entries.extend(finished.map(|stored| Arc::new(stored.entry.clone())));
             }
             next = row.previous;
             window.push((row.clone(), entries));

@@ -131,7 +131,7 @@ async fn a_window_has_the_newest_rows_that_fit(world: &World) {
     let all = story.records(1000).await;
     for (row, entries) in &shown {
         let place = usize::try_from(row.seq.0).unwrap() - 1;
-        assert_eq!(entries[0], all[place].open().unwrap());
+        assert_eq!(*entries[0], all[place].open().unwrap());
     }
     let (_, results) = &shown[shown.len() - 2];
     assert!(matches!(results[1].fact, Fact::ToolFinished(_)), "results come with what they seal");

@@ -1,18 +1,20 @@
 //! Exchanges: the rows of a thread as units that are shown whole or not at all.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::history::History;
 use crate::history::entry::Entry;
 use crate::history::fact::Fact;
 use crate::id::{AgentId, CallId, Seq};
 use crate::outline::{OutlineRow, RowKind};
+use crate::store::Shown;
 
 /// A row and its entries.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Item<'a> {
     pub(super) row: &'a OutlineRow,
-    pub(super) entries: &'a [Entry],
+    pub(super) entries: &'a [Arc<Entry>],
 }
 
 /// A thread by what must be shown of it and what may be.
@@ -38,11 +40,7 @@ pub(super) struct Thread<'a> {
 
 impl<'a> Thread<'a> {
     /// The thread of the rows of a window, oldest first.
-    pub(super) fn new(
-        history: &History,
-        agent: AgentId,
-        window: &'a [(OutlineRow, Vec<Entry>)],
-    ) -> Self {
+    pub(super) fn new(history: &History, agent: AgentId, window: &'a [Shown]) -> Self {
         let state = history.agent(agent);
         let turn = state.filter(|agent| agent.in_turn()).and_then(|agent| agent.turn.as_ref());
         let unsealed = state.is_some_and(|agent| agent.open_calls().next().is_some());
@@ -116,11 +114,7 @@ fn after_gap(mut exchanges: Vec<Exchange<'_>>) -> Vec<Vec<Item<'_>>> {
 }
 
 /// The rows of a window as exchanges, oldest first.
-fn exchanges<'a>(
-    history: &History,
-    agent: AgentId,
-    window: &'a [(OutlineRow, Vec<Entry>)],
-) -> Vec<Exchange<'a>> {
+fn exchanges<'a>(history: &History, agent: AgentId, window: &'a [Shown]) -> Vec<Exchange<'a>> {
     let mut grouping = Grouping::default();
     for (row, entries) in window.iter().filter(|(row, _)| row.agent == agent) {
         let item = Item { row, entries };

@@ -99,7 +99,7 @@ impl Renderer<'_> {
         }
     }
 
-    fn results(&self, source: Source, entries: &[Entry], current: bool) -> Part {
+    fn results(&self, source: Source, entries: &[Arc<Entry>], current: bool) -> Part {
         let results: Vec<ResultPart> = finished(entries)
             .map(|(seq, finished)| {
                 let whole = self.result(seq, finished, Level::Live);
@@ -129,7 +129,7 @@ impl Renderer<'_> {
     }
 
     /// Lowers the largest result above a level to it, if there is one.
-    fn lower(&self, results: &mut [ResultPart], entries: &[Entry], level: Level) -> bool {
+    fn lower(&self, results: &mut [ResultPart], entries: &[Arc<Entry>], level: Level) -> bool {
         let higher = results.iter_mut().zip(finished(entries));
         let higher = higher.filter(|(result, _)| result.level > level);
         let Some((largest, (seq, finished))) = higher.max_by_key(|(result, _)| result.tokens)
@@ -168,7 +168,7 @@ fn sums(results: &[ResultPart]) -> (Level, u32) {
 }
 
 /// The finished calls among the entries of sealed results.
-fn finished(entries: &[Entry]) -> impl Iterator<Item = (Seq, &ToolFinished)> {
+fn finished(entries: &[Arc<Entry>]) -> impl Iterator<Item = (Seq, &ToolFinished)> {
     entries.iter().filter_map(|entry| match &entry.fact {
         Fact::ToolFinished(finished) => Some((entry.seq, finished)),
         _ => None,

@@ -1,0 +1,69 @@
+//! Recall: what is known of a thread since it was last looked at, so that it is not read again.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::history::batch::Batch;
+use crate::history::entry::Entry;
+use crate::history::fact::Fact;
+use crate::history::record::Record;
+use crate::id::{AgentId, Seq};
+use crate::outline::OutlineRow;
+
+/// The most bytes of records whose entries are recalled.
+const ENTRIES_CAP_BYTES: usize = 4 * 1024 * 1024;
+/// The most rows that are recalled.
+const ROWS_CAP: usize = 4096;
+
+/// Rows of one agent's thread and their entries, as they were read or written.
+///
+/// Neither ever changes, and a path leads only to what is on it: what is recalled is right
+/// whatever was appended or taken back since. What is not recalled is read.
+#[derive(Debug, Default)]
+pub struct Recall {
+    rows: BTreeMap<Seq, OutlineRow>,
+    /// With the bytes of their records.
+    entries: BTreeMap<Seq, (Arc<Entry>, usize)>,
+}
+
+impl Recall {
+    /// Takes in what a durable batch adds to an agent's thread.
+    pub fn note(&mut self, agent: AgentId, batch: &Batch) {
+        if self.rows.len() >= ROWS_CAP {
+            *self = Self::default();
+        }
+        self.note_rows(batch.rows.iter().filter(|row| row.agent == agent).cloned());
+        for placed in batch.entries.iter().filter(|placed| placed.entry.agent == agent) {
+            let seq = placed.entry.seq;
+            let finished = matches!(placed.entry.fact, Fact::ToolFinished(_));
+            if finished || self.rows.contains_key(&seq) {
+                self.note_entry(placed.entry.clone(), &placed.record);
+            }
+        }
+    }
+
+    pub(super) fn note_rows(&mut self, rows: impl IntoIterator<Item = OutlineRow>) {
+        self.rows.extend(rows.into_iter().map(|row| (row.seq, row)));
+    }
+
+    pub(super) fn note_entry(&mut self, entry: Entry, record: &Record) {
+        self.entries.insert(entry.seq, (Arc::new(entry), record.size()));
+    }
+
+    pub(super) fn row(&self, seq: Seq) -> Option<&OutlineRow> {
+        self.rows.get(&seq)
+    }
+
+    pub(super) fn entry(&self, seq: Seq) -> Option<&Arc<Entry>> {
+        self.entries.get(&seq).map(|(entry, _)| entry)
+    }
+
+    /// Forgets what lies before a place, and all entries if they are too large to be held.
+    pub(super) fn forget_before(&mut self, seq: Seq) {
+        self.rows = self.rows.split_off(&seq);
+        self.entries = self.entries.split_off(&seq);
+        if self.entries.values().map(|(_, bytes)| bytes).sum::<usize>() > ENTRIES_CAP_BYTES {
+            self.entries.clear();
+        }
+    }
+}
