@@ -26,21 +26,21 @@ fn knob(name: &str, usual: u64) -> u64 {
 }
 
 /// Plays a scene with a fault at one write; none if there are less writes.
-async fn play(mut stage: Stage, nth: u64, fault: Fault) -> Option<(Stage, End)> {
+fn play(mut stage: Stage, nth: u64, fault: Fault) -> Option<(Stage, End)> {
     let store = CrashingStore::new(stage.open(), nth, fault);
-    let (end, writes) = stage.live(store).await;
+    let (end, writes) = stage.live(store);
     (writes >= nth).then_some((stage, end))
 }
 
 async fn calm(mut stage: Stage) -> Seen {
-    stage.live_well().await;
+    stage.live_well();
     Seen::of(&mut stage).await
 }
 
 /// What is wrong once a scene is over, if anything.
 async fn wrong(mut stage: Stage, end: End, calm: &Seen) -> Vec<String> {
     if end == End::Died {
-        stage.live_well().await;
+        stage.live_well();
     }
     let seen = Seen::of(&mut stage).await;
     let wrong = seen.unlike(calm, end == End::Died, stage.scene.loose);
@@ -51,7 +51,7 @@ fn check(scene: &Scene, at: &impl std::fmt::Debug, wrong: &[String]) {
     assert!(wrong.is_empty(), "{:?}, {at:?}: {}", scene.name, wrong.join("\n\n"));
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn a_fault_at_any_write_changes_nothing() {
     let mut played = 0;
     for scene in scenes::all() {
@@ -59,7 +59,7 @@ async fn a_fault_at_any_write_changes_nothing() {
         for fault in Fault::ALL {
             for nth in 1..WRITES_CAP {
                 let stage = Stage::in_memory(&scene, Effect::Once).await;
-                let Some((stage, end)) = play(stage, nth, fault).await else { break };
+                let Some((stage, end)) = play(stage, nth, fault) else { break };
                 check(&scene, &(nth, fault), &wrong(stage, end, &calm).await);
                 played += 1;
             }
@@ -80,7 +80,7 @@ async fn a_death_at_any_write_to_a_file_changes_nothing() {
     let mut played = 0;
     for scene in scenes {
         let mut stage = Stage::on_file(&scene).await;
-        let writes = stage.live_well().await;
+        let writes = stage.live_well();
         let calm = Seen::of(&mut stage).await;
         for fault in Fault::DEATHS {
             // Another phase for each scene, so that all writes come about.
@@ -88,7 +88,7 @@ async fn a_death_at_any_write_to_a_file_changes_nothing() {
             let first = 1 + (played + scene.name.len() as u64) % step;
             for nth in (first..=writes).step_by(usize::try_from(step).unwrap()) {
                 let stage = Stage::on_file(&scene).await;
-                let Some((stage, end)) = play(stage, nth, fault).await else { break };
+                let Some((stage, end)) = play(stage, nth, fault) else { break };
                 check(&scene, &(nth, fault), &wrong(stage, end, &calm).await);
                 played += 1;
             }
@@ -99,7 +99,7 @@ async fn a_death_at_any_write_to_a_file_changes_nothing() {
 }
 
 /// The process that goes on dies as well.
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn two_deaths_at_any_two_writes_change_nothing() {
     let mut played = 0;
     for scene in scenes::all() {
@@ -112,9 +112,9 @@ async fn two_deaths_at_any_two_writes_change_nothing() {
             let mut over = true;
             for then in 1..WRITES_CAP {
                 let stage = Stage::in_memory(&scene, Effect::Once).await;
-                let Some((stage, End::Died)) = play(stage, nth, fault).await else { break };
+                let Some((stage, End::Died)) = play(stage, nth, fault) else { break };
                 over = false;
-                let Some((stage, end)) = play(stage, then, Fault::DiesAfter).await else { break };
+                let Some((stage, end)) = play(stage, then, Fault::DiesAfter) else { break };
                 check(&scene, &(nth, fault, then), &wrong(stage, end, &calm).await);
                 played += 1;
             }
@@ -127,7 +127,7 @@ async fn two_deaths_at_any_two_writes_change_nothing() {
 }
 
 /// A tool that says that it may run again, and must not, is found out by the same check.
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn an_effect_that_happens_twice_is_found() {
     let mut scenes = scenes::all();
     scenes.retain(|scene| scene.name == "one call that runs once");
@@ -136,7 +136,7 @@ async fn an_effect_that_happens_twice_is_found() {
     let mut found = 0;
     for nth in 1..WRITES_CAP {
         let stage = Stage::in_memory(scene, Effect::Idempotent).await;
-        let Some((stage, end)) = play(stage, nth, Fault::DiesBefore).await else { break };
+        let Some((stage, end)) = play(stage, nth, Fault::DiesBefore) else { break };
         let wrong = wrong(stage, end, &calm).await;
         found += wrong.iter().filter(|what| what.contains("was done 2 times")).count();
     }
@@ -144,7 +144,7 @@ async fn an_effect_that_happens_twice_is_found() {
 }
 
 /// Wherever the process died, the conversation can be moved: the next request is the same.
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn a_move_at_any_write_changes_no_request() {
     let (mut bodies, mut contexts) = (0, 0);
     for scene in scenes::all() {
@@ -152,13 +152,13 @@ async fn a_move_at_any_write_changes_no_request() {
         for nth in 1..WRITES_CAP {
             let fault = Fault::DEATHS[usize::from(nth % 2 == 0)];
             let stage = Stage::in_memory(&scene, Effect::Once).await;
-            let Some((mut here, End::Died)) = play(stage, nth, fault).await else { break };
+            let Some((mut here, End::Died)) = play(stage, nth, fault) else { break };
             let stage = Stage::in_memory(&scene, Effect::Once).await;
-            let Some((mut there, End::Died)) = play(stage, nth, fault).await else { break };
+            let Some((mut there, End::Died)) = play(stage, nth, fault) else { break };
             let head = here.head().await;
             there.move_away().await;
-            here.live_well().await;
-            there.live_well().await;
+            here.live_well();
+            there.live_well();
             let (stayed, moved) = (Seen::of(&mut here).await, Seen::of(&mut there).await);
             check(&scene, &(nth, fault), &moved.unlike(&calm, true, scene.loose));
             let (stayed, moved) = (stayed.next_asked(head), moved.next_asked(head));
@@ -183,7 +183,7 @@ async fn a_move_to_another_file_changes_nothing() {
         let calm = calm(Stage::on_file(&scene).await).await;
         let nth = 3 + index as u64 % 7;
         let stage = Stage::on_file(&scene).await;
-        let Some((mut stage, End::Died)) = play(stage, nth, Fault::DiesAfter).await else {
+        let Some((mut stage, End::Died)) = play(stage, nth, Fault::DiesAfter) else {
             panic!("{:?} has no {nth} writes", scene.name);
         };
         stage.move_away().await;

@@ -152,23 +152,37 @@ impl Stage {
     }
 
     /// A life of a process: it goes on where the one before was, until the scene is over or it
-    /// dies.
-    pub(crate) async fn live(&mut self, store: CrashingStore) -> (End, u64) {
+    /// dies. It has a thread for itself, with all of its tasks: those of the dead just end.
+    pub(crate) fn live(&mut self, store: CrashingStore) -> (End, u64) {
+        let life = || {
+            let mut tasks = tokio::runtime::Builder::new_current_thread();
+            let paused = matches!(self.ground, Ground::Memory(_));
+            let tasks = tasks.enable_time().start_paused(paused).build().unwrap();
+            tasks.block_on(self.life(store))
+        };
+        std::thread::scope(|scope| scope.spawn(life).join())
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+
+    async fn life(&mut self, store: CrashingStore) -> (End, u64) {
         let store = Arc::new(store);
         let runtime = self.runtime(&(Arc::clone(&store) as Arc<dyn Storage>));
+        let played = async {
+            self.play(&runtime).await;
+            runtime.stop().await;
+        };
         let end = tokio::select! {
             biased;
             () = store.died() => End::Died,
-            () = self.play(&runtime) => End::Played,
+            () = played => End::Played,
         };
-        runtime.stop().await;
         (end, store.writes())
     }
 
     /// A life in which all goes well.
-    pub(crate) async fn live_well(&mut self) -> u64 {
+    pub(crate) fn live_well(&mut self) -> u64 {
         let store = CrashingStore::counting(self.open());
-        self.live(store).await.1
+        self.live(store).1
     }
 
     async fn play(&mut self, runtime: &Runtime) {
