@@ -22,6 +22,8 @@ use crate::world::World;
 
 /// How long to wait for a conversation that another process drives, before trying again.
 const HELD_MS: u64 = 250;
+/// How long drivers have to give their leases back when all driving ends.
+const STOP_MS: u64 = 3_000;
 
 /// Drives conversations. Copies share what they drive.
 #[derive(Clone)]
@@ -185,7 +187,11 @@ impl Runtime {
     pub async fn stop(&self) {
         self.0.stopping.cancel();
         let mut tasks = std::mem::take(&mut *lock(&self.0.tasks));
-        while tasks.join_next().await.is_some() {}
+        let ended = async { while tasks.join_next().await.is_some() {} };
+        // A store that does not answer must not hold up the end: its leases run out by themselves.
+        if tokio::time::timeout(Duration::from_millis(STOP_MS), ended).await.is_err() {
+            tasks.shutdown().await;
+        }
     }
 
     fn known(&self, id: ConversationId) -> Arc<Known> {
