@@ -2,6 +2,8 @@
 
 use insta::assert_snapshot;
 use threadline_core::drive::Rest;
+use threadline_core::history::fact::Input;
+use threadline_core::inbox::{Body, ItemNumber};
 
 use crate::house::house;
 
@@ -76,4 +78,20 @@ async fn a_widget_changes_in_the_batch_of_its_result() {
         bread
         ```
     "#);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_that_was_submitted_is_left_waiting() {
+    let house = house("turn else\n say Hello.").await;
+    for n in 0..150 {
+        let input = Body::Input(Input::from_person(format!("number {n}")));
+        house.submit(&format!("k{n}"), input).await;
+        if n % 3 == 0 {
+            house.rest().await;
+        }
+    }
+    house.rest().await;
+    let waiting = house.store.waiting(house.id, ItemNumber(0), 10).await.unwrap();
+    assert!(waiting.is_empty(), "{waiting:?}");
+    assert_eq!(house.story().await.matches("assistant: Hello.").count(), 150);
 }
