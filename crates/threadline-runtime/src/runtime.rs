@@ -207,8 +207,8 @@ impl Runtime {
     async fn background(self, id: ConversationId, known: Arc<Known>) {
         let mut told = false;
         loop {
-            let pokes = known.state.borrow().pokes;
-            let settled = match self.drive_until_rest(id, &known).await {
+            let mut pokes = known.state.borrow().pokes;
+            let settled = match self.drive_until_rest(id, &known, &mut pokes).await {
                 Ok(None) => continue,
                 Ok(Some(rest)) => Settled::Resting(rest),
                 Err(DriveError::Store(held @ StoreError::Held { .. })) => {
@@ -239,16 +239,21 @@ impl Runtime {
     }
 
     /// Takes the lease, drives to rest, and keeps at hand for a while. None if something came
-    /// while the lease was given back.
+    /// while the lease was given back. `looked` is how often it was poked when its inbox was
+    /// looked into.
     async fn drive_until_rest(
         &self,
         id: ConversationId,
         known: &Known,
+        looked: &mut u64,
     ) -> Result<Option<Rest>, DriveError> {
         let mut drive = self.drive(id).await?;
         let linger = Duration::from_millis(self.world().pace.linger_ms);
         loop {
             let pokes = known.state.borrow().pokes;
+            if std::mem::replace(looked, pokes) != pokes {
+                drive.look();
+            }
             let stepped = tokio::select! {
                 biased;
                 () = self.0.stopping.cancelled() => {
@@ -269,7 +274,6 @@ impl Runtime {
                 }
             });
             if !quiet {
-                drive.look();
                 continue;
             }
             let waited = tokio::select! {

@@ -16,6 +16,7 @@ cases![
     append_keeps_snapshots_that_open_alike,
     the_past_knows_what_became_of_calls,
     a_window_has_the_newest_rows_that_fit,
+    a_window_is_recalled_as_it_is_read,
     a_window_has_what_a_turn_cannot_do_without,
     what_was_told_is_sound,
 ];
@@ -137,6 +138,36 @@ async fn a_window_has_the_newest_rows_that_fit(world: &World) {
     assert!(matches!(results[1].fact, Fact::ToolFinished(_)), "results come with what they seal");
     assert_eq!(window(u64::MAX).await.len(), 404);
     assert!(window(0).await.is_empty());
+}
+
+/// A window that is recalled is the one that is read, whatever was appended or taken back since.
+async fn a_window_is_recalled_as_it_is_read(world: &World) {
+    let mut story = Story::begin(world, &world.open().await).await;
+    let mut recall = store::Recall::default();
+    let (mut begun, mut noted) = (Seq::ZERO, 0);
+    for n in 0..40 {
+        match n {
+            10 => begun = story.history.head(),
+            30 => {
+                story.rewind(begun).await;
+            }
+            _ if n % 3 == 0 => tool_turn(&mut story).await,
+            _ => {
+                story.turn(&format!("question {n} has five words"), "so has this").await;
+            }
+        }
+        // Some of it is noted when it is written, some is read.
+        for batch in story.batches.iter().skip(noted).filter(|_| n % 4 != 1) {
+            recall.note(ADA, batch);
+        }
+        noted = story.batches.len();
+        let (store, history) = (&*story.store, &story.history);
+        let tokens = if n == 35 { 1000 } else { 150 };
+        let read = store::window(store, story.id, history, ADA, tokens).await.unwrap();
+        let recalled =
+            store::window_with(store, story.id, history, ADA, tokens, &mut recall).await.unwrap();
+        assert_eq!(recalled, read, "after turn {n}");
+    }
 }
 
 async fn a_window_has_what_a_turn_cannot_do_without(world: &World) {
