@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use threadline_core::clock::Timestamp;
 use threadline_core::drive::{Command, Driver, Event, Notice, Opening, Rest, Stopped};
 use threadline_core::history::entry::Entry;
@@ -192,6 +193,15 @@ impl Drive {
             self.work.read_inbox(self.seen);
         }
         self.look_at = Instant::now() + Duration::from_millis(self.world.pace.inbox_ms);
+    }
+
+    /// Looks into the inbox if it was poked and has not looked since; tells whether it was.
+    pub(crate) fn look_if_poked(&mut self) -> bool {
+        let poked = self.poked.notified().now_or_never().is_some();
+        if poked {
+            self.look();
+        }
+        poked
     }
 
     /// When the clock will have come to what is due next, if anything is.

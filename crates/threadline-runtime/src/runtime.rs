@@ -137,9 +137,12 @@ impl Runtime {
         known.state.send_modify(|state| {
             state.pokes += 1;
             drives = !std::mem::replace(&mut state.driven, true);
+            // Whoever sees the number finds the poke.
+            if !drives {
+                known.poked.notify_one();
+            }
         });
         if !drives {
-            known.poked.notify_one();
             return;
         }
         let runtime = self.clone();
@@ -239,21 +242,17 @@ impl Runtime {
     }
 
     /// Takes the lease, drives to rest, and keeps at hand for a while. None if something came
-    /// while the lease was given back. `looked` is how often it was poked when its inbox was
-    /// looked into.
+    /// while the lease was given back. `settled` is after how many pokes it rests.
     async fn drive_until_rest(
         &self,
         id: ConversationId,
         known: &Known,
-        looked: &mut u64,
+        settled: &mut u64,
     ) -> Result<Option<Rest>, DriveError> {
         let mut drive = self.drive(id).await?;
         let linger = Duration::from_millis(self.world().pace.linger_ms);
         loop {
             let pokes = known.state.borrow().pokes;
-            if std::mem::replace(looked, pokes) != pokes {
-                drive.look();
-            }
             let stepped = tokio::select! {
                 biased;
                 () = self.0.stopping.cancelled() => {
@@ -266,6 +265,10 @@ impl Runtime {
                 Stepped::Moved(_) => continue,
                 Stepped::Blocked(rest) => rest,
             };
+            if drive.look_if_poked() {
+                continue;
+            }
+            *settled = pokes;
             let mut quiet = false;
             known.state.send_modify(|state| {
                 quiet = state.pokes == pokes;

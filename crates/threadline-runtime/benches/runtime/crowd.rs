@@ -121,7 +121,7 @@ async fn saturation(setting: &Setting, report: &mut Report) -> Outcome<()> {
     let what = format!("appends of {BUSY} driven / written in groups");
     report.ratio(&what, ours.median(), groups.median(), "/s", target);
     let each = float(recorded.batches()) / float(turns - 1);
-    fact("appends of a turn", format!("{each:.1}, an inbox item and a snapshot beside them"));
+    fact("appends of a turn", format!("{each:.1}, and an inbox item that only the driven have"));
     Ok(())
 }
 

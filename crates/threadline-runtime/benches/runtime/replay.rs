@@ -5,7 +5,7 @@ use std::sync::Arc;
 use threadline_core::clock::Clock as _;
 use threadline_core::history::entry::Entry;
 use threadline_core::history::{History, Proposal, Stamp};
-use threadline_core::store::{Lease, Store as _, append, open};
+use threadline_core::store::{Lease, Store as _, open};
 use threadline_core::tokens::Estimator;
 use threadline_runtime::Stepped;
 use threadline_testing::clock::ManualClock;
@@ -84,7 +84,8 @@ impl Replay {
         });
         let stamp = Stamp { at: ManualClock::new().now(), ids: &self.ids, counter: &Estimator };
         let proposed = history.propose(proposals, stamp)?;
-        self.history = Some(append(&*house.store, &self.lease, proposed).await?);
+        house.store.append(&self.lease, &proposed.batch).await?;
+        self.history = Some(proposed.history);
         Ok(())
     }
 }
