@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use threadline_core::history::entry::Entry;
 use threadline_core::history::fact::Digest;
 use threadline_core::history::path::Path;
+use threadline_core::history::record::UnreadableRecord;
 use threadline_core::id::{AgentId, ConversationId, Seq};
 use threadline_core::store::{Direction, Page, Query, Storage, StoreError};
 use threadline_core::tool::ThreadReader;
@@ -29,16 +30,15 @@ impl StoredThread {
         Ok(Path::new(self.until, &rewinds))
     }
 
-    async fn read(&self, path: &Path, page: Page) -> Result<Vec<Entry>, StoreError> {
+    /// The last entry of a page and those of its entries that count; none if the page is empty.
+    async fn read(&self, path: &Path, page: Page) -> Result<Option<(Seq, Vec<Entry>)>, StoreError> {
         let records = self.store.read(self.conversation, &page).await?;
-        let mut entries = Vec::new();
-        for record in records {
-            let entry = record.open().map_err(|error| StoreError::Damaged(error.to_string()))?;
-            if entry.seq <= self.until && path.contains(entry.seq) {
-                entries.push(entry);
-            }
-        }
-        Ok(entries)
+        let damaged = |error: UnreadableRecord| StoreError::Damaged(error.to_string());
+        let entries = records.iter().map(|record| record.open().map_err(damaged));
+        let mut entries = entries.collect::<Result<Vec<_>, _>>()?;
+        let Some(last) = entries.last().map(|entry| entry.seq) else { return Ok(None) };
+        entries.retain(|entry| entry.seq <= self.until && path.contains(entry.seq));
+        Ok(Some((last, entries)))
     }
 }
 
@@ -50,7 +50,7 @@ impl ThreadReader for StoredThread {
             return Ok(None);
         }
         let page = Page::forward(seq, 1).of(self.agent);
-        let entry = self.read(&path, page).await?.pop();
+        let entry = self.read(&path, page).await?.and_then(|(_, mut entries)| entries.pop());
         Ok(entry.filter(|entry| entry.seq == seq))
     }
 
@@ -67,17 +67,9 @@ impl ThreadReader for StoredThread {
         };
         loop {
             let page = Page { from, direction, thread: Some(self.agent), most: most.min(PAGE) };
-            let records = self.store.read(self.conversation, &page).await?;
-            let Some(last) = records.last() else { return Ok(Vec::new()) };
-            let last = last.open().map_err(|error| StoreError::Damaged(error.to_string()))?.seq;
-            let mut entries = Vec::new();
-            for record in &records {
-                let entry =
-                    record.open().map_err(|error| StoreError::Damaged(error.to_string()))?;
-                if entry.seq <= self.until && path.contains(entry.seq) {
-                    entries.push(entry);
-                }
-            }
+            let Some((last, entries)) = self.read(&path, page).await? else {
+                return Ok(Vec::new());
+            };
             let over = match direction {
                 Direction::Forward => last >= self.until,
                 Direction::Backward => last <= Seq(1),

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use crate::history::fact::Attachment;
 use crate::history::metadata::Metadata;
-use crate::history::sections::Section;
 use crate::history::{Aftermath, History};
 use crate::id::{AgentId, CallId, Seq};
 use crate::inbox::{Item, ItemNumber};
@@ -127,13 +126,6 @@ pub struct Outcome {
     pub elapsed_ms: u64,
     /// What goes beside the entry.
     pub metadata: Metadata,
-}
-
-impl Outcome {
-    /// What the model reads.
-    pub fn sections(&self) -> &[Section] {
-        &self.outcome.result().sections
-    }
 }
 
 /// Why the store did not do something, by what a driver can do about it.

@@ -11,7 +11,7 @@ use threadline_core::history::entry::Entry;
 use threadline_core::history::fact::{AgentJoined, Effect, Input, Verdict};
 use threadline_core::id::{ConversationId, IdSource, Seq, TenantId};
 use threadline_core::inbox::{Body, Item, Mode};
-use threadline_core::store::{Page, Storage};
+use threadline_core::store::{Direction, Page, Storage};
 use threadline_core::tokens::Estimator;
 use threadline_core::tool::{
     Handling, RunRules, Tool, ToolContext, ToolOutcome, ToolResult, ToolSpec,
@@ -79,11 +79,29 @@ impl Tool for Deed {
         if arguments.contains("flood") {
             return ToolOutcome::Success(ToolResult::text("flood ".repeat(100_000_000 / 6)));
         }
+        if arguments.contains("look") {
+            return look(context).await;
+        }
         if arguments.contains("fail") {
             return ToolOutcome::Failed(ToolResult::text("it did not work"));
         }
         ToolOutcome::Success(ToolResult::text("done"))
     }
+}
+
+/// What a call sees of its thread: entries back from the call and from the beginning, one that is
+/// there, one that is not, and what a search finds.
+async fn look(context: &ToolContext) -> ToolOutcome {
+    let (thread, output) = (&context.thread, context.call.output);
+    let seqs = |entries: Vec<Entry>| entries.iter().map(|entry| entry.seq.0).collect::<Vec<_>>();
+    let back = thread.page(output, Direction::Backward, 100).await.unwrap();
+    let forth = thread.page(Seq(1), Direction::Forward, 100).await.unwrap();
+    let own = thread.entry(output).await.unwrap().is_some();
+    let later = thread.entry(output.next()).await.unwrap().is_some();
+    let found = thread.search("secret", None, 10).await.unwrap();
+    let found: Vec<u64> = found.iter().map(|seq| seq.0).collect();
+    let (back, forth) = (seqs(back), seqs(forth));
+    ToolOutcome::Success(ToolResult::text(format!("{back:?} {forth:?} {own} {later} {found:?}")))
 }
 
 pub(crate) struct House {

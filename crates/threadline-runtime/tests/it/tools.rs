@@ -3,8 +3,8 @@
 use insta::assert_snapshot;
 use threadline_core::drive::Rest;
 use threadline_core::history::fact::{Answer, Approver, Fact, ToolFinished};
-use threadline_core::id::CallId;
-use threadline_core::inbox::Body;
+use threadline_core::id::{CallId, Seq};
+use threadline_core::inbox::{Body, Command};
 
 use crate::house::{House, house};
 
@@ -178,4 +178,16 @@ async fn an_answer_about_other_arguments_does_not_count() {
     assistant asks scripted/scripted
     assistant: not run: it was declined
     "#);
+}
+
+#[tokio::test]
+async fn a_tool_reads_its_own_thread_up_to_its_call_and_nothing_that_was_rewound() {
+    let house = house("turn when secret\n say Hush.\nturn else\n call read {\"do\":\"look\"}\nthen\n say {result}").await;
+    house.say("k1", "a secret that is taken back").await;
+    house.submit("r1", Body::Command(Command::Rewind { to: Seq(2) })).await;
+    house.rest().await;
+    house.say("k2", "what is there?").await;
+    let story = house.story().await;
+    let told = story.lines().last().unwrap_or_default();
+    assert_eq!(told, "assistant: [9, 8, 7, 2, 1] [1, 2, 7, 8, 9] true false []", "{story}");
 }
