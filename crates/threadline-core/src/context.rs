@@ -6,12 +6,14 @@
 //! provider's request and must make a valid one of any context.
 
 mod digest;
-pub mod project;
+pub mod plan;
+mod render;
 
 use std::sync::Arc;
 
+pub use self::render::{PROJECTION_VERSION, Material, render};
 use crate::history::fact::{Attachment, Block, Invocation, Status, Stop};
-use crate::history::sections::Level;
+pub use crate::history::sections::Level;
 use crate::id::{CallId, Seq};
 
 /// What one invocation sees: a system message, and parts from the oldest to the newest.

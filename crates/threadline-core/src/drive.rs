@@ -26,7 +26,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 pub use command::{Command, Gather, Notice, Rest, Run, Stopped};
-pub use event::{Alarm, Event, Gathered, Outcome, Past, Setback, Ticket};
+pub use event::{Alarm, Event, Outcome, Past, Setback, Ticket};
 pub use setting::{Limits, Setting, Toolset, ToolsetRefused};
 pub use step::{CallStep, RunState, Step, next_step, run_state};
 
@@ -182,7 +182,7 @@ impl Driver {
             Event::Appended => self.appended(out),
             Event::NotAppended(setback) => self.not_appended(setback, out),
             Event::Gathered { agent, ticket, gathered } => {
-                self.gathered(agent, ticket, gathered, out);
+                self.gathered(agent, ticket, *gathered, out);
             }
             Event::NotGathered { agent, ticket, setback } => {
                 self.not_gathered(agent, ticket, setback, out);

@@ -21,6 +21,7 @@ pub mod state;
 
 use std::sync::Arc;
 
+pub(crate) use counts::gist;
 pub use counts::{Counts, one_line};
 pub use fold::{
     AGENTS_CAP, LIVE_RESULT_CAP_TOKENS, PINS_CAP, POLICIES_CAP, RECAPS_CAP, TIMERS_CAP, WIDGETS_CAP,

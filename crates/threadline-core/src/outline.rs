@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::history::sections::Levels;
 use crate::id::{AgentId, Seq};
+use crate::tokens::CounterId;
 
 /// What a planner needs to know of an entry without reading it.
 ///
@@ -18,6 +19,10 @@ pub struct OutlineRow {
     pub kind: RowKind,
     /// The tokens it takes at each level.
     pub tokens: Levels<u32>,
+    /// The tokens of each result, in the order of the calls, if it seals results.
+    pub results: Vec<Levels<u32>>,
+    /// Who counted them.
+    pub counter: CounterId,
     /// Tokens of the live screen that was attached to it.
     pub screen_tokens: u32,
     /// Running sum over the thread's path with everything at Recent, this row included.
@@ -28,6 +33,8 @@ pub struct OutlineRow {
     pub previous: Option<Seq>,
     /// The first input of the turn it belongs to.
     pub turn: Seq,
+    /// Which exchange of its thread's path it belongs to, from 1 on.
+    pub exchange: u32,
     /// What it is, in one line.
     pub gist: String,
 }

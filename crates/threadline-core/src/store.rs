@@ -6,6 +6,7 @@
 
 mod ahead;
 mod error;
+mod gather;
 mod lease;
 mod listing;
 mod open;
@@ -13,7 +14,7 @@ mod read;
 mod recall;
 pub(crate) mod replay;
 pub mod verify;
-mod window;
+
 
 use async_trait::async_trait;
 
@@ -26,7 +27,7 @@ pub use open::{
 };
 pub use read::{Direction, PAGE_CAP_BYTES, Page};
 pub use recall::Recall;
-pub use window::{Shown, window, window_with};
+pub use gather::{gather, gather_with};
 
 use crate::history::batch::{AgentSums, Batch};
 use crate::history::fact::Digest;

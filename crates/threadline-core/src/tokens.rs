@@ -3,6 +3,23 @@
 mod estimate;
 
 pub use estimate::Estimator;
+use serde::{Deserialize, Serialize};
+
+/// Who counted tokens, as a small number that a store keeps with each count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct CounterId(pub u8);
+
+impl CounterId {
+    /// The counters that are known by number; all others are 0.
+    const KNOWN: [(u8, &str); 3] = [(1, "o200k"), (2, "cl100k"), (3, "estimate")];
+
+    /// The number of a counter, by how its name begins.
+    pub fn of(counter: &dyn TokenCounter) -> Self {
+        let known = Self::KNOWN.iter().find(|(_, name)| counter.id().starts_with(name));
+        Self(known.map_or(0, |(number, _)| *number))
+    }
+}
 
 /// Counts the tokens of a text. Counts are estimates for budgets; a provider's usage is the truth.
 pub trait TokenCounter: Send + Sync {

@@ -4,10 +4,12 @@
 //! which changes a call would make and what its result is, both are recorded in one batch, and
 //! only then are the changes applied. So its state rewinds, forks and moves with the history.
 
+mod screens;
 mod set;
 
 use std::sync::Arc;
 
+pub use screens::{Attached, Showing};
 pub use set::{FRAGMENT_CAP_BYTES, NamesClash, Registry, Widgets};
 
 use crate::clock::Timestamp;

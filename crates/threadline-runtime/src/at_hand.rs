@@ -1,12 +1,12 @@
 //! What an agent's context is made of, gathered with what is at hand from the last time.
 
-use std::sync::Arc;
-
-use threadline_core::drive::{Gather, Gathered};
+use threadline_core::context::Material;
+use threadline_core::context::plan::DoesNotFit;
+use threadline_core::drive::Gather;
 use threadline_core::history::batch::Batch;
-use threadline_core::history::fact::{Digest, Fact};
-use threadline_core::id::{AgentId, ConversationId, Seq};
-use threadline_core::store::{OpenError, Recall, window_with};
+use threadline_core::history::fact::Digest;
+use threadline_core::id::{AgentId, ConversationId};
+use threadline_core::store::{OpenError, Recall, gather_with};
 
 use crate::toolbox::keep_bytes;
 use crate::world::World;
@@ -15,7 +15,6 @@ use crate::world::World;
 #[derive(Default)]
 pub(crate) struct AtHand {
     recall: Recall,
-    instruction: Option<(Seq, Arc<str>)>,
     /// The catalogue that the store has.
     catalogue: Option<Digest>,
 }
@@ -31,9 +30,8 @@ impl AtHand {
         &mut self,
         world: &World,
         id: ConversationId,
-        agent: AgentId,
         gather: &Gather,
-    ) -> Result<Gathered, OpenError> {
+    ) -> Result<Result<Material, DoesNotFit>, OpenError> {
         if let Some((digest, bytes)) = &gather.catalogue
             && self.catalogue != Some(*digest)
         {
@@ -41,27 +39,6 @@ impl AtHand {
             self.catalogue = Some(*digest);
         }
         let (store, recall) = (&*world.store, &mut self.recall);
-        let window = window_with(store, id, &gather.history, agent, gather.tokens, recall).await?;
-        if self.instruction.as_ref().map(|(seq, _)| *seq) != gather.instruction {
-            self.instruction = match gather.instruction {
-                Some(seq) => instruction(world, id, seq).await?,
-                None => None,
-            };
-        }
-        Ok(Gathered { instruction: self.instruction.clone(), window })
+        gather_with(store, id, &gather.history, &gather.ask, recall).await
     }
-}
-
-async fn instruction(
-    world: &World,
-    id: ConversationId,
-    seq: Seq,
-) -> Result<Option<(Seq, Arc<str>)>, OpenError> {
-    let unreadable = |source| OpenError::Unreadable { id, seq, source };
-    for record in &world.store.records(id, &[seq]).await? {
-        if let Fact::InstructionSet(set) = record.open().map_err(unreadable)?.fact {
-            return Ok(Some((seq, set.text)));
-        }
-    }
-    Ok(None)
 }

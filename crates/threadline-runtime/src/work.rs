@@ -168,8 +168,10 @@ impl Work {
         let (world, id) = (Arc::clone(&self.world), self.conversation);
         let mut at_hand = self.at_hand.remove(&agent).unwrap_or_default();
         self.push(async move {
-            let event = match at_hand.gather(&world, id, agent, &gather).await {
-                Ok(gathered) => Event::Gathered { agent, ticket, gathered },
+            let event = match at_hand.gather(&world, id, &gather).await {
+                Ok(gathered) => {
+                    Event::Gathered { agent, ticket, gathered: Box::new(gathered) }
+                }
                 Err(error) => Event::NotGathered { agent, ticket, setback: error.into() },
             };
             Done::Gathered(agent, at_hand, Box::new(event))

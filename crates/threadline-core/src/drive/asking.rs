@@ -4,17 +4,18 @@ use std::sync::Arc;
 
 use super::Driver;
 use super::command::{Command, Gather, Notice, Stopped};
-use super::event::{Gathered, Setback, Ticket};
+use super::event::{Setback, Ticket};
 use super::place::{Beside, Failure, Landed, Sheet};
 use super::planted::planted;
 use super::setting::Shown;
 use super::step::{Step, next_step};
 use crate::choose::{Chosen, NoModel, choose};
-use crate::context::project::{Material, PROJECTION_VERSION, options_for, project, wanted_tokens};
+use crate::context::plan::{Ask, DoesNotFit};
+use crate::context::{Material, PROJECTION_VERSION, render};
 use crate::history::History;
 use crate::history::entry::Entry;
 use crate::history::fact::{
-    Digest, EndReason, FailureKind, InvocationStarted, Output, ProjectionOptions, Purpose,
+    AgentJoined, Digest, EndReason, FailureKind, InvocationStarted, Output, ProjectionOptions, Purpose,
 };
 use crate::id::{AgentId, Seq};
 use crate::provider::{
@@ -29,7 +30,8 @@ const READ_AGAIN_MS: u64 = 1_000;
 pub(super) struct Asking {
     pub(super) ticket: Ticket,
     chosen: Chosen,
-    options: ProjectionOptions,
+    /// The agent's settings when the turn began.
+    joined: Arc<AgentJoined>,
     shown: Shown,
     phase: Phase,
     assembler: Assembler,
@@ -39,7 +41,7 @@ enum Phase {
     /// What the context is made of is being read.
     Gathering,
     /// The request is being made.
-    Preparing { context: Digest, estimate: u64 },
+    Preparing { options: ProjectionOptions, context: Digest, estimate: u64 },
     /// The invocation is being recorded.
     Recording,
     /// The answer comes.
@@ -92,32 +94,30 @@ impl Driver {
         else {
             return;
         };
-        let options = options_for(&chosen.target.profile, &state.joined.options);
-        let instruction = state.instruction.map(|(seq, _)| seq);
-        let shown = self.shown_to(agent);
+        let joined = state.turn.as_ref().map_or(&state.joined, |turn| &turn.joined);
+        let joined = Arc::clone(joined);
+        let shown = self.shown_by(agent, &joined);
+        let target = &chosen.target;
+        let model = (&target.invocation, &target.profile);
+        let screens = self.widgets.screens(agent);
+        let ask =
+            Ask::new(&self.history, agent, model, &joined.options, &shown.catalogue, screens);
         let ticket = self.next_ticket();
-        let gather = Gather {
-            history: self.history.clone(),
-            tokens: wanted_tokens(&options),
-            instruction,
-            catalogue: shown.kept.clone(),
-        };
+        let history = self.history.clone();
+        let gather = Gather { history, ask, catalogue: shown.kept.clone() };
         out.push(Command::Gather { agent, ticket, gather: Box::new(gather) });
         let assembler = Assembler::new(ANSWER_CAP_BYTES);
-        let asking = Asking { ticket, chosen, options, shown, phase: Phase::Gathering, assembler };
-        self.asking.insert(agent, asking);
+        let phase = Phase::Gathering;
+        self.asking.insert(agent, Asking { ticket, chosen, joined, shown, phase, assembler });
     }
 
     /// What an agent is shown of its tools: made again only when its settings change.
-    fn shown_to(&mut self, agent: AgentId) -> Shown {
-        let Some(joined) = self.history.agent(agent).map(|agent| Arc::clone(&agent.joined)) else {
-            return Shown { catalogue: Arc::default(), kept: None };
-        };
+    fn shown_by(&mut self, agent: AgentId, joined: &Arc<AgentJoined>) -> Shown {
         match self.shown.get(&agent) {
-            Some((of, shown)) if *of == joined => shown.clone(),
+            Some((of, shown)) if of == joined => shown.clone(),
             Some(_) | None => {
-                let shown = self.setting.shown_to(&joined);
-                self.shown.insert(agent, (joined, shown.clone()));
+                let shown = self.setting.shown_to(joined);
+                self.shown.insert(agent, (Arc::clone(joined), shown.clone()));
                 shown
             }
         }
@@ -127,37 +127,26 @@ impl Driver {
         &mut self,
         agent: AgentId,
         ticket: Ticket,
-        gathered: Gathered,
+        gathered: Result<Material, DoesNotFit>,
         out: &mut Vec<Command>,
     ) {
-        let setting = Arc::clone(&self.setting);
         let Some(asking) = self.asking.get_mut(&agent).filter(|asking| asking.ticket == ticket)
         else {
             return;
         };
-        let newest = gathered.window.last().and_then(|(_, entries)| entries.last());
-        let at = newest.map(|entry| entry.at).unwrap_or_default();
-        let screen = asking.options.screen.then(|| self.widgets.screen(&self.history, agent, at));
-        let material = Material {
-            instruction: gathered.instruction,
-            window: gathered.window,
-            screen: screen.flatten().map(Arc::from),
-        };
-        let catalogue = Arc::clone(&asking.shown.catalogue);
-        let counter = &*setting.counter;
-        let projected =
-            project(&self.history, agent, &material, &catalogue, &asking.options, counter);
-        let context = match projected {
-            Ok(context) => Arc::new(context),
+        let material = match gathered {
+            Ok(material) => material,
             Err(error) => {
                 self.asking.remove(&agent);
                 let (reason, detail) = (EndReason::DoesNotFit, error.to_string());
                 return self.landed.push_back(Landed::End { agent, reason, detail });
             }
         };
+        let context = Arc::new(render(&material, self.widgets.screens(agent)));
+        let catalogue = Arc::clone(&asking.shown.catalogue);
         let estimate = context.tokens() + u64::from(catalogue.tokens());
-        asking.phase = Phase::Preparing { context: context.digest(), estimate };
-        let options = self.history.agent(agent).map(|agent| agent.joined.options.clone());
+        let options = material.plan.options;
+        asking.phase = Phase::Preparing { options, context: context.digest(), estimate };
         let request = Request {
             target: Arc::clone(&asking.chosen.target),
             purpose: Purpose::Step,
@@ -166,7 +155,7 @@ impl Driver {
             catalogue,
             choice: ToolChoice::Free,
             form: AnswerForm::Text,
-            options: options.unwrap_or_default(),
+            options: asking.joined.options.clone(),
             cache_key: Some(format!("{}/{agent}", self.conversation).into()),
         };
         out.push(Command::Invoke { agent, ticket, request: Box::new(request) });
@@ -230,12 +219,12 @@ impl Driver {
     /// The request is made: it goes on record before it is sent.
     fn prepared(&mut self, agent: AgentId, prepared: &Prepared) {
         let Some(asking) = self.asking.get_mut(&agent) else { return };
-        let Phase::Preparing { context, estimate } = asking.phase else { return };
+        let Phase::Preparing { options, context, estimate } = asking.phase else { return };
         asking.phase = Phase::Recording;
         let started = InvocationStarted {
             invocation: asking.chosen.target.invocation.clone(),
             purpose: Purpose::Step,
-            options: asking.options,
+            options,
             estimate_tokens: estimate,
             catalogue: asking.shown.kept.as_ref().map(|(digest, _)| *digest),
             context_digest: context,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::event::{Alarm, Ticket};
 use super::step::RunState;
 use crate::clock::Timestamp;
+use crate::context::plan::Ask;
 use crate::history::History;
 use crate::history::batch::Batch;
 use crate::history::entry::Entry;
@@ -94,10 +95,8 @@ pub enum Command {
 pub struct Gather {
     /// The history whose window is wanted.
     pub history: History,
-    /// How many tokens of rows, at Recent.
-    pub tokens: u64,
-    /// The entry with the instruction.
-    pub instruction: Option<Seq>,
+    /// What the context is for.
+    pub ask: Ask,
     /// The catalogue, which is to be kept as an attachment.
     pub catalogue: Option<(Digest, Arc<[u8]>)>,
 }

@@ -1,14 +1,14 @@
 //! Events: what happens to a driver.
 
-use std::sync::Arc;
-
+use crate::context::Material;
+use crate::context::plan::DoesNotFit;
 use crate::history::fact::Attachment;
 use crate::history::metadata::Metadata;
 use crate::history::{Aftermath, History};
-use crate::id::{AgentId, CallId, Seq};
+use crate::id::{AgentId, CallId};
 use crate::inbox::{Item, ItemNumber};
 use crate::provider::{Delta, ProviderError};
-use crate::store::{OpenError, Shown, StoreError};
+use crate::store::{OpenError, StoreError};
 use crate::tool::ToolOutcome;
 use crate::widget::Widgets;
 
@@ -32,8 +32,8 @@ pub enum Event {
         agent: AgentId,
         /// The invocation.
         ticket: Ticket,
-        /// What was read.
-        gathered: Gathered,
+        /// What was read, or which part does not fit.
+        gathered: Box<Result<Material, DoesNotFit>>,
     },
     /// It could not be read.
     NotGathered {
@@ -94,15 +94,6 @@ pub enum Event {
 /// One asking of one model, or one pause, in this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub u64);
-
-/// What a context is made of.
-#[derive(Clone, Debug, Default)]
-pub struct Gathered {
-    /// The agent's instruction and its entry.
-    pub instruction: Option<(Seq, Arc<str>)>,
-    /// The newest rows of the thread with their entries, oldest first.
-    pub window: Vec<Shown>,
-}
 
 /// The state that a rewind leads to.
 #[derive(Debug)]

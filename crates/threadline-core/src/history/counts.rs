@@ -4,10 +4,14 @@ use std::fmt::Write as _;
 
 use super::fact::{Block, EndReason, Fact, Output, Status, ToolFinished};
 use super::sections::{self, Level, Levels, Section};
-use crate::tokens::TokenCounter;
+use crate::tokens::{CounterId, TokenCounter};
 
 /// The longest line in the outline, in characters.
 const GIST_CAP_CHARS: usize = 160;
+/// How much of a call's arguments a line shows, in characters.
+const ARGUMENTS_CAP_CHARS: usize = 80;
+/// How long a line may be before no more calls are added to it, in characters.
+const CALLS_CAP_CHARS: usize = 320;
 
 /// The tokens of a fact at each level; counted before it is proposed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,6 +20,8 @@ pub struct Counts {
     pub tokens: Levels<u32>,
     /// Tokens of the live screen attached to it.
     pub screen_tokens: u32,
+    /// Who counted.
+    pub counter: CounterId,
 }
 
 impl Counts {
@@ -23,22 +29,27 @@ impl Counts {
     pub fn of(fact: &Fact, counter: &dyn TokenCounter) -> Self {
         let count = |text: &str| counter.count(text);
         let tokens = match fact {
-            Fact::Input(input) => section_tokens(&input.sections, counter),
+            Fact::Input(input) => {
+                let tokens = section_tokens(&input.sections, counter);
+                Levels { gist: count(&gist(fact)), ..tokens }
+            }
             Fact::ToolFinished(finished) => section_tokens(&finished.result, counter),
             Fact::Output(output) => {
-                Levels { gist: count(&gist(fact)), ..Levels::all(output_tokens(output, counter)) }
+                let thinking = thinking_tokens(output, counter);
+                let recent = output_tokens(output, counter);
+                Levels { live: recent.saturating_add(thinking), recent, gist: count(&gist(fact)) }
             }
             Fact::InstructionSet(instruction) => Levels::all(count(&instruction.text)),
             Fact::Recap(recap) => Levels::all(recap.text.as_deref().map_or(0, count)),
             Fact::TurnEnded(_) => Levels::all(count(&gist(fact))),
             _ => Levels::default(),
         };
-        Self { tokens, screen_tokens: 0 }
+        Self { tokens, screen_tokens: 0, counter: CounterId::of(counter) }
     }
 }
 
 /// What a fact is, in one line.
-pub(super) fn gist(fact: &Fact) -> String {
+pub(crate) fn gist(fact: &Fact) -> String {
     match fact {
         Fact::Input(input) => {
             let text = sections::render(&input.sections, Level::Gist);
@@ -127,16 +138,35 @@ fn output_gist(output: &Output) -> String {
         }
     }
     let mut line = one_line(&line, GIST_CAP_CHARS);
-    let calls: Vec<&str> = output.calls().map(|call| &*call.name).collect();
-    if !calls.is_empty() {
-        let _ = write!(line, "{}→ {}", if line.is_empty() { "" } else { " " }, calls.join(", "));
+    for (index, call) in output.calls().enumerate() {
+        if line.chars().count() >= CALLS_CAP_CHARS {
+            line.push('…');
+            break;
+        }
+        let before = match (index, line.is_empty()) {
+            (0, true) => "→ ",
+            (0, false) => " → ",
+            _ => ", ",
+        };
+        let arguments = one_line(&call.arguments, ARGUMENTS_CAP_CHARS);
+        let _ = write!(line, "{before}{} {arguments}", call.name);
     }
     line
 }
 
-fn output_tokens(output: &Output, counter: &dyn TokenCounter) -> u32 {
+/// What an output takes that is shown in its own turn only.
+fn thinking_tokens(output: &Output, counter: &dyn TokenCounter) -> u32 {
     let tokens = output.blocks.iter().map(|block| match block {
         Block::Thinking(thinking) => counter.count(&thinking.text),
+        Block::Text(_) | Block::ToolCall(_) | Block::Foreign(_) => 0,
+    });
+    tokens.fold(0, u32::saturating_add)
+}
+
+/// What an output takes without its thinking.
+fn output_tokens(output: &Output, counter: &dyn TokenCounter) -> u32 {
+    let tokens = output.blocks.iter().map(|block| match block {
+        Block::Thinking(_) => 0,
         Block::Text(text) => counter.count(&text.text),
         Block::ToolCall(call) => {
             counter.count(&call.name).saturating_add(counter.count(&call.arguments))

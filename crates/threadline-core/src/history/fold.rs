@@ -1,5 +1,6 @@
 //! The fold: how each fact changes the state, and which facts may follow which.
 
+mod agent;
 mod calls;
 
 use std::sync::Arc;
@@ -8,13 +9,13 @@ use super::batch::{Interaction, LastMessage, MessageKind};
 use super::counts::{Counts, gist, one_line};
 use super::entry::Entry;
 use super::fact::{
-    AgentJoined, Described, Digest, Fact, Input, InvocationFailed, Output, Purpose, Recap, Sender,
-    Stop, TimerSet, ToolResults, Usage,
+    AgentJoined, Described, Fact, FailureKind, Input, Invocation, InvocationFailed,
+    Output, Purpose, Recap, Sender, Stop, TimerSet, ToolResults, Usage,
 };
 use super::rule::Rule;
 use super::sections::Levels;
 use super::state::{
-    Agent, Finished, Ledger, OpenCall, OpenOutput, PathState, RecapRange, Stage, Timer, Turn,
+    Agent, Correction, Finished, Ledger, OpenCall, OpenOutput, PathState, RecapRange, Stage, Timer, Turn,
 };
 use crate::id::{AgentId, Seq};
 use crate::outline::{OutlineRow, RowKind};
@@ -33,8 +34,17 @@ pub const WIDGETS_CAP: usize = 256;
 pub const POLICIES_CAP: usize = 1024;
 /// The most different tools that a turn's line names; the rest are not listed.
 const TURN_TOOLS_CAP: usize = 64;
+/// The most inputs that stay whole because they began a turn.
+const TURN_INPUTS_CAP: usize = 256;
+/// The most models whose projection is kept for a turn, or whose counting is kept.
+const MODELS_CAP: usize = 32;
+/// Below this a request says little about how a model counts: what every request has weighs most.
+const TELLING_TOKENS: u64 = 500;
 /// How much of a message the sums keep, in characters.
 const LAST_MESSAGE_CAP: usize = 500;
+/// The longest line on sealed results, in characters and in tokens.
+const RESULTS_CAP_CHARS: usize = 240;
+const RESULTS_CAP_TOKENS: u32 = 480;
 /// How much of an input or output the state description keeps, in characters.
 const DESCRIPTION_CAP: usize = 50;
 /// A result of the current turn is shown whole up to this; a longer one is shown at Recent.
@@ -108,11 +118,8 @@ impl PathState {
             Fact::ToolResults(results) => return self.seal(entry, results, counts).map(Some),
             Fact::InvocationStarted(started) => {
                 let agent = self.agent_mut(entry.agent)?;
-                if started.purpose == Purpose::Step && !agent.awaits_output() {
-                    return Err(Rule::Unasked);
-                }
                 match started.purpose {
-                    Purpose::Step => agent.invoking = Some(entry.seq),
+                    Purpose::Step => agent.asks(entry.seq, started)?,
                     Purpose::Recap | Purpose::Title => agent.invoking_aside = Some(entry.seq),
                 }
             }
@@ -140,11 +147,11 @@ impl PathState {
                     return Err(Rule::NoEntry(pinned.seq));
                 }
                 if !pinned.on {
-                    self.pins.remove(&pinned.seq);
+                    Arc::make_mut(&mut self.pins).remove(&pinned.seq);
                 } else if self.pins.len() >= PINS_CAP {
                     return Err(Rule::TooMany { what: "pins", cap: PINS_CAP });
                 } else {
-                    self.pins.insert(pinned.seq);
+                    Arc::make_mut(&mut self.pins).insert(pinned.seq);
                 }
             }
             Fact::Described(described) => {
@@ -239,12 +246,13 @@ impl PathState {
         if let Sender::Timer { set } = input.from {
             self.timer_fired(set, entry)?;
         }
+        let pins = Arc::clone(&self.pins);
         let agent = self.agent_mut(entry.agent)?;
         match &agent.stage {
             Stage::Calling(open) => return Err(Rule::Unsealed(open.output)),
             Stage::Resting => {
                 agent.stage = Stage::Asked;
-                agent.turn = Some(Turn::new(entry.seq, transcript, agent));
+                agent.turn = Some(Turn::new(entry.seq, transcript, agent, pins));
                 self.last_turn = Some(entry.seq);
             }
             Stage::Asked | Stage::Sealed { .. } => {
@@ -259,6 +267,9 @@ impl PathState {
         if let Some(turn) = &mut agent.turn {
             turn.input = one_line(&text, DESCRIPTION_CAP);
             turn.output.clear();
+            if turn.steps == 0 && turn.opening.len() < TURN_INPUTS_CAP {
+                turn.opening.push(entry.seq);
+            }
         }
         agent.interact(Interaction::Input, entry);
         let kind = if transcript { RowKind::Message } else { RowKind::Input };
@@ -283,6 +294,7 @@ impl PathState {
             return Err(Rule::Unasked);
         }
         agent.invoking = None;
+        let expected = agent.asked.clone();
         agent.interact(Interaction::Output, entry);
         let text = output.text();
         if let Some(turn) = &mut agent.turn {
@@ -303,6 +315,9 @@ impl PathState {
         let row = agent.row(entry, kind, counts, counts.tokens.live, gist(&entry.fact));
         if answers {
             self.message(entry, MessageKind::Answer, || text);
+        }
+        if let Some((invocation, ours)) = expected {
+            self.correct(invocation, ours, output.usage.input);
         }
         Ok(row)
     }
@@ -326,6 +341,7 @@ impl PathState {
         }
         let mut tokens = Levels::all(0_u32);
         let mut live = 0_u32;
+        let each: Vec<Levels<u32>> = finished.iter().map(|result| result.tokens).collect();
         for result in &finished {
             tokens.live = tokens.live.saturating_add(result.tokens.live);
             tokens.recent = tokens.recent.saturating_add(result.tokens.recent);
@@ -338,19 +354,27 @@ impl PathState {
             });
         }
         let text = finished.iter().map(|f| f.gist.as_str()).collect::<Vec<_>>().join("; ");
-        let text = one_line(&text, 240);
+        let text = one_line(&text, RESULTS_CAP_CHARS);
+        // A line of the results' own lines, with what joins them, as far as it goes.
+        let joined = tokens.gist.saturating_add(u32::try_from(each.len()).unwrap_or(u32::MAX));
+        tokens.gist = joined.min(RESULTS_CAP_TOKENS);
         agent.stage = Stage::Sealed { answered_empty: false };
         if let Some(turn) = &mut agent.turn {
             turn.failures = 0;
         }
         let counts = Counts { tokens, ..counts };
-        Ok(agent.row(entry, RowKind::Results, counts, live, text))
+        let row = agent.row(entry, RowKind::Results, counts, live, text);
+        Ok(OutlineRow { results: each, ..row })
     }
 
     fn invocation_failed(&mut self, entry: &Entry, failed: &InvocationFailed) -> Result<(), Rule> {
         let agent = self.agent_mut(entry.agent)?;
         if agent.invoking_aside == Some(failed.started) {
             agent.invoking_aside = None;
+            agent.recap_failed = Some(entry.seq);
+            if let Some(turn) = &mut agent.turn {
+                turn.spend(failed.usage.unwrap_or_default());
+            }
             return Ok(());
         }
         if agent.invoking != Some(failed.started) {
@@ -361,6 +385,11 @@ impl PathState {
         if let Some(turn) = &mut agent.turn {
             turn.failures = turn.failures.saturating_add(1);
             turn.spend(failed.usage.unwrap_or_default());
+            if failed.kind == FailureKind::ContextTooLong
+                && let Some((invocation, _)) = &agent.asked
+            {
+                turn.tighten(invocation);
+            }
         }
         Ok(())
     }
@@ -441,12 +470,37 @@ impl PathState {
             return Err(Rule::TooMany { what: "recaps", cap: RECAPS_CAP });
         }
         let range =
-            RecapRange { seq: entry.seq, agent: entry.agent, from: recap.from, to: recap.to };
-        self.agent_mut(entry.agent)?.invoking_aside = None;
+            RecapRange {
+            seq: entry.seq,
+            agent: entry.agent,
+            from: recap.from,
+            to: recap.to,
+            asked: recap.asked,
+        };
+        let agent = self.agent_mut(entry.agent)?;
+        (agent.invoking_aside, agent.recap_failed) = (None, None);
+        if let Some(turn) = &mut agent.turn {
+            turn.spend(recap.usage.unwrap_or_default());
+        }
         let place = self.recaps.partition_point(|other| other.from < range.from);
         self.recaps.insert(place, range);
         let agent = self.agent_mut(entry.agent)?;
         Ok(Some(agent.row(entry, RowKind::Recap, counts, 0, gist(&entry.fact))))
+    }
+
+    /// Takes note of what a model counted where we expected something.
+    fn correct(&mut self, invocation: Invocation, ours: u64, theirs: u64) {
+        if ours < TELLING_TOKENS || theirs == 0 {
+            return;
+        }
+        let known = self.corrections.iter().position(|known| known.invocation == invocation);
+        let known = known.map(|place| self.corrections.remove(place));
+        let (before, counted) = known.map_or((0, 0), |known| (known.ours, known.theirs));
+        if self.corrections.len() >= MODELS_CAP {
+            self.corrections.remove(0);
+        }
+        let (ours, theirs) = ((before / 2).saturating_add(ours), (counted / 2).saturating_add(theirs));
+        self.corrections.push(Correction { invocation, ours, theirs });
     }
 
     fn describe(&mut self, described: &Described) {
@@ -476,103 +530,4 @@ impl PathState {
 /// Whether an entry is on the thread of the conversation itself.
 pub(super) fn of_conversation(entry: &Entry) -> Result<(), Rule> {
     if entry.agent == AgentId::CONVERSATION { Ok(()) } else { Err(Rule::Conversation(entry.agent)) }
-}
-
-impl Agent {
-    /// Whether a model may answer now.
-    pub fn awaits_output(&self) -> bool {
-        matches!(self.stage, Stage::Asked | Stage::Sealed { .. })
-    }
-
-    /// Whether an output without calls ends the turn: not if it paused, nor if it is the first
-    /// to answer results with nothing.
-    fn rests_after(&self, output: &Output) -> bool {
-        if output.stop == Stop::Paused {
-            return false;
-        }
-        let first_empty = matches!(self.stage, Stage::Sealed { answered_empty: false })
-            && output.is_empty()
-            && output.stop == Stop::Done;
-        !first_empty
-    }
-
-    fn interact(&mut self, interaction: Interaction, entry: &Entry) {
-        self.interactions = self.interactions.saturating_add(1);
-        self.last_interaction = Some((interaction, entry.at));
-    }
-
-    /// The next row of its outline. `live` is what it adds at the level of a current turn.
-    fn row(
-        &mut self,
-        entry: &Entry,
-        kind: RowKind,
-        counts: Counts,
-        live: u32,
-        gist: String,
-    ) -> OutlineRow {
-        // A recap stands in place of what it covers and adds nothing of its own.
-        let recent = if kind == RowKind::Recap { 0 } else { counts.tokens.recent };
-        self.recent_sum = self.recent_sum.saturating_add(u64::from(recent));
-        self.live_sum = self
-            .live_sum
-            .saturating_add(u64::from(live))
-            .saturating_add(u64::from(counts.screen_tokens));
-        OutlineRow {
-            agent: entry.agent,
-            seq: entry.seq,
-            kind,
-            tokens: counts.tokens,
-            screen_tokens: counts.screen_tokens,
-            recent_sum: self.recent_sum,
-            live_sum: self.live_sum,
-            previous: self.row.replace(entry.seq),
-            turn: self.turn.as_ref().map_or(Seq::ZERO, |turn| turn.start),
-            gist,
-        }
-    }
-}
-
-impl Turn {
-    fn new(start: Seq, transcript: bool, agent: &Agent) -> Self {
-        Self {
-            start,
-            transcript,
-            recent_sum_before: agent.recent_sum,
-            live_sum_before: agent.live_sum,
-            steps: 0,
-            calls: 0,
-            failures: 0,
-            pauses: 0,
-            tokens: 0,
-            last_call: None,
-            repeats: 0,
-            input: String::new(),
-            tools: Vec::new(),
-            output: String::new(),
-        }
-    }
-
-    fn spend(&mut self, usage: Usage) {
-        self.tokens = self.tokens.saturating_add(usage.input).saturating_add(usage.output);
-    }
-
-    fn took_output(&mut self, output: &Output, text: &str) {
-        self.steps = self.steps.saturating_add(1);
-        self.failures = 0;
-        self.pauses = if output.stop == Stop::Paused { self.pauses.saturating_add(1) } else { 0 };
-        self.spend(output.usage);
-        self.output = one_line(text, DESCRIPTION_CAP);
-        for call in output.calls() {
-            self.calls = self.calls.saturating_add(1);
-            let digest = Digest::of(format!("{}\n{}", call.name, call.arguments).as_bytes());
-            let again = self.last_call.replace(digest) == Some(digest);
-            self.repeats = if again { self.repeats.saturating_add(1) } else { 1 };
-            let known = self.tools.iter_mut().find(|(name, _)| *name == call.name);
-            if let Some((_, times)) = known {
-                *times = times.saturating_add(1);
-            } else if self.tools.len() < TURN_TOOLS_CAP {
-                self.tools.push((Arc::clone(&call.name), 1));
-            }
-        }
-    }
 }

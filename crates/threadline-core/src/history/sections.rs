@@ -183,6 +183,16 @@ pub fn render(sections: &[Section], level: Level) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
+/// Sections as one text that shares the section's own if it is just that.
+pub fn shared(sections: &[Section], level: Level) -> Arc<str> {
+    if let [Section { title: None, text, recent, .. }] = sections
+        && (level == Level::Live || (level == Level::Recent && recent.is_same()))
+    {
+        return Arc::clone(text);
+    }
+    render(sections, level).into()
+}
+
 /// Head and tail of a text, with a line between them that says what is missing.
 fn cut(text: &str, head: u32, tail: u32) -> String {
     let head = floor_boundary(text, to_usize(head));

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::batch::{AgentSums, Interaction, LastMessage, State, Sums};
 use super::fact::{
-    AgentJoined, Answer, CallMode, Digest, Effect, Money, PolicySet, Status, TimerSet, Usage,
+    AgentJoined, Answer, CallMode, Digest, Effect, Invocation, Money, PolicySet, ProjectionOptions,
+    Status, TimerSet, Usage,
 };
 use super::sections::Levels;
 use crate::clock::Timestamp;
@@ -25,11 +26,13 @@ pub struct PathState {
     /// Whether it is out of the way.
     pub archived: bool,
     /// Entries that stay whole.
-    pub pins: BTreeSet<Seq>,
+    pub pins: Arc<BTreeSet<Seq>>,
     /// Timers that will fire, by the entry that set them.
     pub timers: BTreeMap<Seq, Timer>,
     /// Recaps that count, in the order of what they stand for.
     pub recaps: Vec<RecapRange>,
+    /// What models counted where we expected something, newest last.
+    pub corrections: Vec<Correction>,
     /// Inputs and final answers of the transcript.
     pub messages: u64,
     /// The last of them.
@@ -77,10 +80,18 @@ pub struct Agent {
     pub stage: Stage,
     /// Its newest turn.
     pub turn: Option<Turn>,
+    /// How many exchanges its thread's path has.
+    pub exchanges: u32,
+    /// Whether the newest of them has its output, or ended without one.
+    pub answered: bool,
     /// The invocation of a step that has neither output nor failure.
     pub invoking: Option<Seq>,
+    /// Which model it asked last for a step, and the tokens we expected the request to take.
+    pub asked: Option<(Invocation, u64)>,
     /// The newest invocation for a recap or a title that has not failed and gave no recap.
     pub invoking_aside: Option<Seq>,
+    /// The newest attempt at a recap that gave none, if no recap came after it.
+    pub recap_failed: Option<Seq>,
     /// Inputs, outputs and errors on its thread.
     pub interactions: u64,
     /// The last of them.
@@ -110,6 +121,16 @@ pub enum Stage {
 pub struct Turn {
     /// Its first input.
     pub start: Seq,
+    /// The inputs that began it, in order.
+    pub opening: Vec<Seq>,
+    /// The agent's settings as they were when it began.
+    pub joined: Arc<AgentJoined>,
+    /// The instruction as it was when it began: the entry, and the tokens of it.
+    pub instruction: Option<(Seq, u32)>,
+    /// The pins as they were when it began.
+    pub pins: Arc<BTreeSet<Seq>>,
+    /// How contexts are projected until it ends, by the model they are for.
+    pub frozen: Vec<Frozen>,
     /// Whether people see it: a person or a timer began it.
     pub transcript: bool,
     /// The running sum at Recent before it.
@@ -136,6 +157,29 @@ pub struct Turn {
     pub tools: Vec<(Arc<str>, u32)>,
     /// Its newest output's text, shortened.
     pub output: String,
+}
+
+/// How contexts are projected for one model until a turn ends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Frozen {
+    /// The model.
+    pub invocation: Invocation,
+    /// How its first context of the turn was projected; less is left for exchanges once the model
+    /// said that a request was too long.
+    pub options: ProjectionOptions,
+    /// Whether it said so.
+    pub tightened: bool,
+}
+
+/// What a model counted where we expected something; what is newer weighs more.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Correction {
+    /// The model.
+    pub invocation: Invocation,
+    /// The tokens we expected, in our unit.
+    pub ours: u64,
+    /// The tokens it counted.
+    pub theirs: u64,
 }
 
 /// An output whose calls are not sealed.
@@ -243,6 +287,8 @@ pub struct RecapRange {
     pub from: Seq,
     /// The last entry it stands for.
     pub to: Seq,
+    /// Whether someone asked for it.
+    pub asked: bool,
 }
 
 impl Agent {
@@ -256,8 +302,12 @@ impl Agent {
             live_sum: 0,
             stage: Stage::Resting,
             turn: None,
+            exchanges: 0,
+            answered: true,
             invoking: None,
+            asked: None,
             invoking_aside: None,
+            recap_failed: None,
             interactions: 0,
             last_interaction: None,
         }

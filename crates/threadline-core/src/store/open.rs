@@ -118,7 +118,9 @@ pub async fn history_with_widgets_at(
     let mut base = newest.clone();
     let path = loop {
         match path_since(store, id, base.history.head(), at).await? {
-            Ok(path) => break path,
+            Ok(path) if base.tells_screens(registry) => break path,
+            // Whoever kept it did not know what was on the screens of a turn under way.
+            Ok(_) => base = self::base(store, id, base.history.head().before()).await?,
             // The path left this snapshot behind: the state is that of an earlier one.
             Err(place) => base = self::base(store, id, place).await?,
         }
@@ -277,7 +279,14 @@ impl Fold<'_> {
         } else if let Fact::Rewound(_) = entry.fact {
             self.history.rewind_in_place(entry, hash)
         } else {
-            let counts = Counts::of(&entry.fact, self.counter);
+            let mut counts = Counts::of(&entry.fact, self.counter);
+            let (history, agent, fact) = (&self.history, entry.agent, &entry.fact);
+            if let Some(showing) =
+                self.widgets.showing(history, agent, fact, entry.at, self.counter)
+            {
+                counts.screen_tokens = showing.tokens();
+                self.widgets.show(agent, entry.seq, showing);
+            }
             self.history.apply_or_break(entry, hash, counts).map(drop)
         };
         folded.map_err(|source| OpenError::Broken { id: self.id, source })
@@ -289,6 +298,14 @@ impl Fold<'_> {
 struct Base {
     history: History,
     widgets: BTreeMap<String, Vec<u8>>,
+}
+
+impl Base {
+    /// Whether it has the screens of the turns that are under way, as far as there can be any.
+    fn tells_screens(&self, registry: &Registry) -> bool {
+        let mut agents = self.history.state().agents.values();
+        Widgets::has_screens(registry, &self.widgets) || !agents.any(|agent| agent.in_turn())
+    }
 }
 
 /// The newest snapshot at or before a place that can be used.

@@ -14,6 +14,8 @@ use crate::outline::OutlineRow;
 const ENTRIES_CAP_BYTES: usize = 4 * 1024 * 1024;
 /// The most rows that are recalled.
 const ROWS_CAP: usize = 4096;
+/// The most rows that are recalled by themselves.
+const OTHERS_CAP: usize = 1024;
 
 /// Rows of one agent's thread and their entries, as they were read or written.
 ///
@@ -21,7 +23,9 @@ const ROWS_CAP: usize = 4096;
 /// whatever was appended or taken back since. What is not recalled is read.
 #[derive(Debug, Default)]
 pub struct Recall {
-    rows: BTreeMap<Seq, OutlineRow>,
+    rows: BTreeMap<Seq, Arc<OutlineRow>>,
+    /// Rows that were looked at by themselves, such as those of pins; none if there is no such row.
+    others: BTreeMap<Seq, Option<Arc<OutlineRow>>>,
     /// With the bytes of their records.
     entries: BTreeMap<Seq, (Arc<Entry>, usize)>,
 }
@@ -43,14 +47,25 @@ impl Recall {
     }
 
     pub(super) fn note_rows(&mut self, rows: impl IntoIterator<Item = OutlineRow>) {
-        self.rows.extend(rows.into_iter().map(|row| (row.seq, row)));
+        self.rows.extend(rows.into_iter().map(|row| (row.seq, Arc::new(row))));
     }
 
     pub(super) fn note_entry(&mut self, entry: Entry, record: &Record) {
         self.entries.insert(entry.seq, (Arc::new(entry), record.size()));
     }
 
-    pub(super) fn row(&self, seq: Seq) -> Option<&OutlineRow> {
+    pub(super) fn note_other(&mut self, seq: Seq, row: Option<Arc<OutlineRow>>) {
+        if self.others.len() >= OTHERS_CAP {
+            self.others.clear();
+        }
+        self.others.insert(seq, row);
+    }
+
+    pub(super) fn other(&self, seq: Seq) -> Option<&Option<Arc<OutlineRow>>> {
+        self.others.get(&seq)
+    }
+
+    pub(super) fn row(&self, seq: Seq) -> Option<&Arc<OutlineRow>> {
         self.rows.get(&seq)
     }
 
@@ -58,10 +73,11 @@ impl Recall {
         self.entries.get(&seq).map(|(entry, _)| entry)
     }
 
-    /// Forgets what lies before a place, and all entries if they are too large to be held.
-    pub(super) fn forget_before(&mut self, seq: Seq) {
-        self.rows = self.rows.split_off(&seq);
-        self.entries = self.entries.split_off(&seq);
+    /// Keeps the rows from a place on and these entries, and forgets the others; also these, if
+    /// they are too large to be held.
+    pub(super) fn keep(&mut self, rows_from: Seq, entries: &BTreeMap<Seq, Arc<Entry>>) {
+        self.rows = self.rows.split_off(&rows_from);
+        self.entries.retain(|seq, _| entries.contains_key(seq));
         if self.entries.values().map(|(_, bytes)| bytes).sum::<usize>() > ENTRIES_CAP_BYTES {
             self.entries.clear();
         }

@@ -72,6 +72,11 @@ pub struct Catalogue {
 }
 
 impl Catalogue {
+    /// Whether it has a tool of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.tools.iter().any(|tool| &*tool.name == name)
+    }
+
     /// A catalogue of these tools, which take so many tokens. Refused if two share a name.
     pub fn new(tools: Vec<Arc<ToolSpec>>, tokens: u32) -> Result<Self, NameTaken> {
         let mut names = BTreeSet::new();

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
+use super::screens::Screens;
 use super::{
     AgentView, Change, ChangeRefused, Fragment, Refusal, Reply, Scope, View, Widget, WidgetCall,
     WidgetState,
@@ -21,6 +22,8 @@ use crate::tool::ToolSpec;
 pub const FRAGMENT_CAP_BYTES: usize = 8 * 1024;
 /// What a screen begins with.
 const HEADING: &str = "# [Live Screen]";
+/// Under which name a snapshot has the screens.
+const SCREENS: &str = "screens";
 /// How many bytes of an encoded state are its version.
 const VERSION_BYTES: usize = 4;
 
@@ -125,12 +128,13 @@ type Key = (AgentId, Arc<str>);
 pub struct Widgets {
     registry: Arc<Registry>,
     states: BTreeMap<Key, Arc<dyn Widget>>,
+    pub(super) screens: Screens,
 }
 
 impl Widgets {
     /// The widgets of a conversation in which none has changed yet.
     pub fn new(registry: Arc<Registry>) -> Self {
-        Self { registry, states: BTreeMap::new() }
+        Self { registry, states: BTreeMap::new(), screens: Screens::default() }
     }
 
     /// The widgets that the process knows.
@@ -209,14 +213,17 @@ impl Widgets {
     }
 
     /// The states for a snapshot: under the agent's number, a slash and the widget's name, the
-    /// version in four bytes, lowest first, and the state.
+    /// version in four bytes, lowest first, and the state. The screens are there under their own
+    /// name, if any widget is registered.
     pub fn encode(&self) -> BTreeMap<String, Vec<u8>> {
         let encoded = self.states.iter().map(|((agent, name), widget)| {
             let WidgetState { version, bytes } = widget.encode();
             let value = version.to_le_bytes().into_iter().chain(bytes).collect();
             (format!("{}/{name}", agent.0), value)
         });
-        encoded.collect()
+        let screens = (!self.registry.0.is_empty()).then(|| serde_json::to_vec(&self.screens));
+        let screens = screens.and_then(Result::ok).map(|screens| (SCREENS.to_owned(), screens));
+        encoded.chain(screens).collect()
     }
 
     /// The widgets from the states of a snapshot, and the keys of those that could not be read.
@@ -228,6 +235,13 @@ impl Widgets {
         let mut widgets = Self::new(registry);
         let mut unreadable = Vec::new();
         for (written, value) in states {
+            if written == SCREENS {
+                match serde_json::from_slice(value) {
+                    Ok(screens) => widgets.screens = screens,
+                    Err(_) => unreadable.push(written.clone()),
+                }
+                continue;
+            }
             let parsed = written.split_once('/').and_then(|(agent, name)| {
                 Some((AgentId(agent.parse().ok()?), name)).filter(|_| agent == canonical(agent))
             });
@@ -244,6 +258,12 @@ impl Widgets {
             }
         }
         (widgets, unreadable)
+    }
+
+    /// Whether the states of a snapshot have the screens that were attached, as far as there can
+    /// be any.
+    pub(crate) fn has_screens(registry: &Registry, states: &BTreeMap<String, Vec<u8>>) -> bool {
+        registry.0.is_empty() || states.contains_key(SCREENS)
     }
 
     /// Whether there is a state for every registered widget that has changed on a path.

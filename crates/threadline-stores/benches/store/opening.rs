@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
+use threadline_core::context::plan::Ask;
 use threadline_core::history::fact::{EndReason, Input, TurnEnded};
 use threadline_core::history::{Proposal, Stamp};
 use threadline_core::id::{AgentId, ConversationId, Seq};
@@ -182,11 +183,12 @@ impl Case {
 
     async fn open(&self, store: &SqliteStore, id: ConversationId) -> Outcome<usize> {
         let (_, history) = store::open(store, id, &Estimator).await?;
-        let window = store::window(store, id, &history, self.agent, WINDOW_TOKENS).await?;
-        if window.is_empty() {
+        let ask = Ask::bare(self.agent, WINDOW_TOKENS);
+        let material = store::gather(store, id, &history, &ask).await??;
+        if material.entries.is_empty() {
             return Err(format!("{} has no window", self.name).into());
         }
-        Ok(window.len())
+        Ok(material.entries.len())
     }
 
     fn tell(&self, short: &Self, report: &mut Report) {

@@ -108,6 +108,9 @@ CREATE TABLE entry (
   live_sum_more INTEGER, -- than recent_sum
   previous_back INTEGER, -- how far back it is
   turn_back     INTEGER, -- how far back it is
+  exchange      INTEGER,
+  counter       INTEGER, -- who counted tokens
+  results       BLOB,    -- the tokens of each
   gist          TEXT
 ) STRICT;
 -- The first agent has most entries: its thread is found by looking through them.
@@ -128,6 +131,9 @@ CREATE TABLE fresh (
   live_sum_more INTEGER,
   previous_back INTEGER,
   turn_back     INTEGER,
+  exchange      INTEGER,
+  counter       INTEGER,
+  results       BLOB,
   gist          TEXT
 ) STRICT;
 CREATE VIEW entries AS SELECT * FROM entry UNION ALL SELECT * FROM fresh;

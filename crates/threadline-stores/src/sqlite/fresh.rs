@@ -5,7 +5,7 @@ use threadline_core::id::AgentId;
 use threadline_core::outline::OutlineRow;
 
 use super::number::int;
-use super::outline::back;
+use super::outline::{back, results};
 
 /// How many entries are fresh before they are moved.
 pub(super) const FRESH_CAP: i64 = 1024;
@@ -29,8 +29,10 @@ impl Tier {
                     "INSERT INTO ",
                     $table,
                     " (id, record, agent, kind, live, recent, gist_tokens, screen_tokens,
-                       recent_sum, live_sum_more, previous_back, turn_back, gist)
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"
+                       recent_sum, live_sum_more, previous_back, turn_back, exchange, counter,
+                       results, gist)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,
+                       ?16)"
                 )
             };
         }
@@ -63,6 +65,9 @@ impl Tier {
                 row.map(|row| int(row.live_sum).wrapping_sub(int(row.recent_sum))),
                 row.and_then(|row| row.previous.map(|previous| back(row.seq, previous))),
                 row.map(|row| back(row.seq, row.turn)),
+                row.map(|row| row.exchange),
+                row.map(|row| row.counter.0),
+                row.and_then(|row| results(&row.results)),
                 row.map(|row| row.gist.as_str()),
             ])
             .map(drop)

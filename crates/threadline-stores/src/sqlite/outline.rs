@@ -5,6 +5,7 @@ use rusqlite::{Connection, Row};
 use threadline_core::history::sections::Levels;
 use threadline_core::id::{AgentId, ConversationId, Seq};
 use threadline_core::outline::{OutlineRow, RowKind};
+use threadline_core::tokens::CounterId;
 
 use super::conversation::Open;
 use super::error::{Failure, damaged};
@@ -12,7 +13,7 @@ use super::number::{count, entry_id, int, log_and_seq, rows as row_limit};
 use super::segments::Segment;
 
 const COLUMNS: &str = "id, agent, kind, live, recent, gist_tokens, screen_tokens, recent_sum, \
-     live_sum_more, previous_back, turn_back, gist";
+     live_sum_more, previous_back, turn_back, exchange, counter, results, gist";
 /// How far back an entry may be to be stepped to: it pays to seek what is further.
 const NEAR: u64 = 32;
 
@@ -162,6 +163,82 @@ fn outline_row(row: &Row<'_>) -> Result<OutlineRow, Failure> {
         live_sum: recent_sum.wrapping_add_signed(row.get(8)?),
         previous: row.get::<_, Option<i64>>(9)?.map(|back| seq_back(seq, back)),
         turn: seq_back(seq, row.get(10)?),
-        gist: row.get(11)?,
+        exchange: row.get(11)?,
+        counter: CounterId(row.get(12)?),
+        results: read_results(row.get_ref(13)?, seq)?,
+        gist: row.get(14)?,
     })
+}
+
+/// The tokens of results as bytes: seven bits in each, lowest first, the eighth for more. None if
+/// there are no results.
+pub(super) fn results(results: &[Levels<u32>]) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(results.len() * 6);
+    for number in results.iter().flat_map(|tokens| [tokens.live, tokens.recent, tokens.gist]) {
+        let mut rest = number;
+        while rest >= 0x80 {
+            bytes.push(rest.to_le_bytes()[0] | 0x80);
+            rest >>= 7;
+        }
+        bytes.push(rest.to_le_bytes()[0]);
+    }
+    (!bytes.is_empty()).then_some(bytes)
+}
+
+fn read_results(value: ValueRef<'_>, seq: Seq) -> Result<Vec<Levels<u32>>, Failure> {
+    let bytes = match value {
+        ValueRef::Null => return Ok(Vec::new()),
+        ValueRef::Blob(bytes) => bytes,
+        _ => return Err(damaged(format!("the outline row {seq} has no tokens of results"))),
+    };
+    let numbers = numbers(bytes);
+    let levels = numbers.as_deref().map(|numbers| numbers.chunks_exact(3));
+    let Some(levels) = levels.filter(|levels| levels.remainder().is_empty()) else {
+        return Err(damaged(format!("the outline row {seq} has half the tokens of results")));
+    };
+    let each = |levels: &[u32]| match levels {
+        [live, recent, gist] => Levels { live: *live, recent: *recent, gist: *gist },
+        _ => Levels::default(),
+    };
+    Ok(levels.map(each).collect())
+}
+
+/// The numbers in some bytes; none if the last one is cut off or one is too large.
+fn numbers(bytes: &[u8]) -> Option<Vec<u32>> {
+    let mut numbers = Vec::with_capacity(bytes.len());
+    let (mut number, mut shift) = (0_u64, 0_u32);
+    for byte in bytes {
+        number |= u64::from(byte & 0x7f) << shift;
+        shift += 7;
+        if byte & 0x80 == 0 {
+            numbers.push(u32::try_from(number).ok()?);
+            (number, shift) = (0, 0);
+        } else if shift > 28 {
+            return None;
+        }
+    }
+    (shift == 0).then_some(numbers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_of_results_come_back() {
+        let levels = |live, recent, gist| Levels { live, recent, gist };
+        for kept in [vec![], vec![levels(0, 127, 128)], vec![levels(u32::MAX, 300, 1); 3]] {
+            let bytes = results(&kept);
+            let value = bytes.as_deref().map_or(ValueRef::Null, ValueRef::Blob);
+            assert_eq!(read_results(value, Seq(1)).unwrap(), kept);
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_tokens_are_damage() {
+        for bytes in [&[0x80][..], &[1, 2], &[0xff, 0xff, 0xff, 0xff, 0x7f, 1, 1], &[0xff; 9]] {
+            assert!(read_results(ValueRef::Blob(bytes), Seq(1)).is_err(), "{bytes:?}");
+        }
+        assert!(read_results(ValueRef::Integer(1), Seq(1)).is_err());
+    }
 }

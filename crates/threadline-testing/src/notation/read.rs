@@ -145,13 +145,14 @@ pub(super) fn base(
             let detail = reader.text_or_empty()?;
             Ok((tracker.agent(who)?, TurnEnded { reason: reason(why)?, detail, by: None }.into()))
         }
-        [who, "recap", range] => {
+        [who, how @ ("recap" | "recap-asked"), range] => {
             let (from, to) = range.split_once("..").ok_or("a range of entries looks like 2..9")?;
             let recap = Recap {
                 from: seq(from)?,
                 to: seq(to)?,
                 text: reader.text()?,
                 hints: Vec::new(),
+                asked: *how == "recap-asked",
                 dropped: Vec::new(),
                 usage: None,
                 cost: None,

@@ -181,7 +181,8 @@ fn words(entry: &Entry, tracker: &Tracker) -> (String, Option<String>) {
             or_bare(format!("{who} ends {}", reason_word(ended.reason)), &ended.detail)
         }
         Fact::Recap(recap) => {
-            let words = format!("{who} recap {}..{}", recap.from, recap.to);
+            let how = if recap.asked { "recap-asked" } else { "recap" };
+            let words = format!("{who} {how} {}..{}", recap.from, recap.to);
             (words, recap.text.as_deref().map(quote))
         }
         Fact::Pinned(pinned) => {

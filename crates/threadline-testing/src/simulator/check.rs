@@ -3,22 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use threadline_core::context::project::{Material, options_for, project};
+use threadline_core::context::plan::Ask;
+use threadline_core::context::render;
 use threadline_core::context::{Body, Context, Part, Source};
-use threadline_core::drive::{Gather, Gathered, Run, RunState, run_state};
+use threadline_core::drive::{Gather, Run, RunState, run_state};
 use threadline_core::history::History;
 use threadline_core::history::batch::{BATCH_CAP_BYTES, Batch};
 use threadline_core::history::entry::Entry;
 use threadline_core::history::fact::{
-    Answer, Approver, Block, CallOptions, Effect, EndReason, Fact, FailureKind, Limit, Output,
+    Answer, Approver, Block, Effect, EndReason, Fact, FailureKind, Limit, Output,
     Sender, Status, Stop, ToolFinished, Verdict,
 };
 use threadline_core::history::snapshot::Snapshot;
 use threadline_core::history::state::{OpenCall, Stage};
 use threadline_core::id::{AgentId, CallId, Seq};
-use threadline_core::provider::Profile;
-use threadline_core::tokens::Estimator;
-use threadline_core::tool::Catalogue;
 
 use super::answer::tags;
 use super::chaos::Mood;
@@ -82,17 +80,10 @@ impl World {
 
     /// Whatever is durable can be shown to a model.
     fn check_prefix(&mut self, agent: AgentId) {
-        let history = self.store.history();
-        let instruction = None;
-        let gather =
-            Gather { history: history.clone(), tokens: u64::MAX, instruction, catalogue: None };
-        let Gathered { instruction, window } = self.store.gather(agent, &gather);
-        let material = Material { instruction, window, screen: None };
-        let profile = Profile { window_tokens: 1_000_000, ..Profile::unknown() };
-        let options = options_for(&profile, &CallOptions::default());
-        let none = Catalogue::default();
-        match project(history, agent, &material, &none, &options, &Estimator) {
-            Ok(context) => self.check_context(&context),
+        let history = self.store.history().clone();
+        let ask = Ask::bare(agent, 1_000_000);
+        match self.store.gather(&Gather { history, ask, catalogue: None }) {
+            Ok(material) => self.check_context(&render(&material, &[])),
             Err(error) => self.fail("I-15", error.to_string()),
         }
     }

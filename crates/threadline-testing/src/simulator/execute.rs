@@ -191,7 +191,7 @@ impl World {
             let setback = Setback::Later("it could not be read".to_owned());
             Event::NotGathered { agent, ticket, setback }
         } else {
-            Event::Gathered { agent, ticket, gathered: self.store.gather(agent, gather) }
+            Event::Gathered { agent, ticket, gathered: Box::new(self.store.gather(gather)) }
         };
         let ms = self.latency();
         self.send(worker, ms, To::Event(event));

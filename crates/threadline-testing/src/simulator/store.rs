@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use threadline_core::clock::Timestamp;
-use threadline_core::drive::{Gather, Gathered, Past};
+use threadline_core::context::Material;
+use threadline_core::context::plan::DoesNotFit;
+use threadline_core::drive::{Gather, Past};
 use threadline_core::history::batch::{AgentSums, Batch, State, Sums};
 use threadline_core::history::entry::Entry;
 use threadline_core::history::fact::{Digest, Fact};
@@ -347,30 +349,10 @@ impl Store {
     }
 
     /// What a context is made of.
-    pub(super) fn gather(&self, agent: AgentId, gather: &Gather) -> Gathered {
-        let instruction = gather.instruction.and_then(|seq| match &self.at(seq)?.entry.fact {
-            Fact::InstructionSet(set) => Some((seq, Arc::clone(&set.text))),
-            _ => None,
-        });
-        let mut window = Vec::new();
-        let mut next = gather.history.agent(agent).and_then(|agent| agent.row);
-        let mut tokens = 0_u64;
-        while let Some(stored) = next.and_then(|seq| self.at(seq)) {
-            let Some(row) = &stored.row else { break };
-            tokens += u64::from(row.tokens.recent);
-            if tokens > gather.tokens {
-                break;
-            }
-            let mut entries = vec![Arc::new(stored.entry.clone())];
-            if let Fact::ToolResults(results) = &stored.entry.fact {
-                let finished = results.results.iter().filter_map(|seq| self.at(*seq));
-                entries.extend(finished.map(|stored| Arc::new(stored.entry.clone())));
-            }
-            next = row.previous;
-            window.push((row.clone(), entries));
-        }
-        window.reverse();
-        Gathered { instruction, window }
+    pub(super) fn gather(&self, gather: &Gather) -> Result<Material, DoesNotFit> {
+        let row = |seq| self.at(seq)?.row.clone().map(Arc::new);
+        let entry = |seq| Some(Arc::new(self.at(seq)?.entry.clone()));
+        Material::at_hand(&gather.history, &gather.ask, row, entry)
     }
 
     /// The state that a rewind leads to, and what became later of what was open there.

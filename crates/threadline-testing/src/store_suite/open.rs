@@ -1,5 +1,7 @@
 //! Opening over the store: what is read back equals what was told, with snapshots or without.
 
+use threadline_core::context::plan::{Ask, Piece};
+use threadline_core::context::{Material, render};
 use threadline_core::history::fact::{Effect, Fact, Status, ToolResults};
 use threadline_core::history::snapshot::Snapshot;
 use threadline_core::id::{CallId, Seq};
@@ -15,9 +17,9 @@ cases![
     snapshots_of_another_version_are_not_used,
     append_keeps_snapshots_that_open_alike,
     the_past_knows_what_became_of_calls,
-    a_window_has_the_newest_rows_that_fit,
-    a_window_is_recalled_as_it_is_read,
-    a_window_has_what_a_turn_cannot_do_without,
+    what_is_gathered_is_what_the_plan_shows,
+    what_is_recalled_is_what_is_read,
+    what_began_a_turn_and_its_newest_exchange_are_gathered,
     what_was_told_is_sound,
 ];
 
@@ -117,31 +119,41 @@ async fn the_past_knows_what_became_of_calls(world: &World) {
     assert_eq!(settled, [(one, Status::Unknown), (two, Status::Success)]);
 }
 
-async fn a_window_has_the_newest_rows_that_fit(world: &World) {
+/// The entries that are shown one by one, in order.
+fn shown(material: &Material) -> Vec<Seq> {
+    let pieces = material.plan.pieces.iter().filter_map(|piece| match piece {
+        Piece::Row(row) => Some(row.seq),
+        Piece::Earlier(_) => None,
+    });
+    pieces.collect()
+}
+
+async fn what_is_gathered_is_what_the_plan_shows(world: &World) {
     let mut story = Story::begin(world, &world.open().await).await;
     for n in 0..200 {
         story.turn(&format!("question {n} has five words"), "so has this answer here").await;
     }
     tool_turn(&mut story).await;
-    let window = async |tokens| {
-        store::window(&*story.store, story.id, &story.history, ADA, tokens).await.unwrap()
+    let gathered = async |tokens| {
+        let (store, history) = (&*story.store, &story.history);
+        store::gather(store, story.id, history, &Ask::bare(ADA, tokens)).await.unwrap().unwrap()
     };
-    let shown = window(1000).await;
-    let tokens: u32 = shown.iter().map(|(row, _)| row.tokens.recent).sum();
-    assert!(tokens <= 1000 && tokens > 980, "{tokens}");
+    let material = gathered(1000).await;
+    let tokens = render(&material, &[]).tokens();
+    assert!(tokens <= 1000 && tokens > 500, "{tokens}");
     let all = story.records(1000).await;
-    for (row, entries) in &shown {
-        let place = usize::try_from(row.seq.0).unwrap() - 1;
-        assert_eq!(*entries[0], all[place].open().unwrap());
+    for (seq, entry) in &material.entries {
+        let place = usize::try_from(seq.0).unwrap() - 1;
+        assert_eq!(**entry, all[place].open().unwrap());
     }
-    let (_, results) = &shown[shown.len() - 2];
-    assert!(matches!(results[1].fact, Fact::ToolFinished(_)), "results come with what they seal");
-    assert_eq!(window(u64::MAX).await.len(), 404);
-    assert!(window(0).await.is_empty());
+    let results = material.entries.values();
+    let results = results.filter(|entry| matches!(entry.fact, Fact::ToolFinished(_))).count();
+    assert_eq!(results, 1, "results come with what they seal");
+    assert_eq!(shown(&gathered(1_000_000).await).len(), 404);
 }
 
-/// A window that is recalled is the one that is read, whatever was appended or taken back since.
-async fn a_window_is_recalled_as_it_is_read(world: &World) {
+/// What is recalled is what is read, whatever was appended or taken back since.
+async fn what_is_recalled_is_what_is_read(world: &World) {
     let mut story = Story::begin(world, &world.open().await).await;
     let mut recall = store::Recall::default();
     let (mut begun, mut noted) = (Seq::ZERO, 0);
@@ -162,40 +174,42 @@ async fn a_window_is_recalled_as_it_is_read(world: &World) {
         }
         noted = story.batches.len();
         let (store, history) = (&*story.store, &story.history);
-        let tokens = if n == 35 { 1000 } else { 150 };
-        let read = store::window(store, story.id, history, ADA, tokens).await.unwrap();
-        let recalled =
-            store::window_with(store, story.id, history, ADA, tokens, &mut recall).await.unwrap();
-        assert_eq!(recalled, read, "after turn {n}");
+        let ask = Ask::bare(ADA, if n == 35 { 1000 } else { 250 });
+        let read = store::gather(store, story.id, history, &ask).await.unwrap().unwrap();
+        let recalled = store::gather_with(store, story.id, history, &ask, &mut recall).await;
+        let recalled = recalled.unwrap().unwrap();
+        assert_eq!(recalled.plan, read.plan, "after turn {n}");
+        assert_eq!(render(&recalled, &[]), render(&read, &[]), "after turn {n}");
     }
 }
 
-async fn a_window_has_what_a_turn_cannot_do_without(world: &World) {
+async fn what_began_a_turn_and_its_newest_exchange_are_gathered(world: &World) {
     let mut story = Story::begin(world, &world.open().await).await;
     story.turn("an earlier question", "an earlier answer").await;
     let first = story.append([said(ADA, "the first"), said(ADA, "and the second")]).await.before();
     let mut newest = Seq::ZERO;
-    for n in 0..50 {
+    for n in 0..300 {
         newest = story.append([called(ADA, &["list"])]).await;
         let call = CallId::new(newest, 0);
         let done = story.append([finished(ADA, call, "list", "a file")]).await;
         let results = ToolResults { output: newest, results: vec![done], execute_error: None };
         story.append([(ADA, results.into())]).await;
-        if n == 48 {
+        if n == 298 {
             story.append([said(ADA, "hurry"), said(ADA, "up")]).await;
         }
     }
     let hurry = newest.before().before();
-    let window = async |tokens| -> Vec<Seq> {
-        let shown = store::window(&*story.store, story.id, &story.history, ADA, tokens).await;
-        shown.unwrap().iter().map(|(row, _)| row.seq).collect()
+    let gathered = async |tokens| -> Vec<Seq> {
+        let (store, history) = (&*story.store, &story.history);
+        shown(&store::gather(store, story.id, history, &Ask::bare(ADA, tokens)).await.unwrap().unwrap())
     };
-    let all = window(u64::MAX).await;
-    assert_eq!(all.len(), 2 + 2 + 100 + 2);
+    let all = gathered(1_000_000).await;
+    assert_eq!(all.len(), 2 + 2 + 600 + 2);
     let opening = [first, first.next()];
-    assert_eq!(window(0).await[..3], [&opening[..], &[hurry]].concat());
-    assert_eq!(window(0).await.len(), 2 + 4, "what began it, and the newest with its inputs");
-    let some = window(100).await;
+    let few = gathered(100).await;
+    assert_eq!(few[..2], opening);
+    assert!(few.contains(&hurry) && few.contains(&newest), "{few:?}");
+    let some = gathered(500).await;
     assert_eq!(some[..2], opening);
     assert!(all.ends_with(&some[2..]) && some.len() > 8 && some.len() < all.len());
 }

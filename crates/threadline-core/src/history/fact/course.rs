@@ -95,6 +95,9 @@ pub struct Recap {
     /// What was asked to be kept or forgotten.
     #[serde(default, skip_serializing_if = "is_default")]
     pub hints: Vec<String>,
+    /// Whether someone asked for it: then the range is folded even where it would still fit.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub asked: bool,
     /// What the range names and the text does not.
     #[serde(default, skip_serializing_if = "is_default")]
     pub dropped: Vec<String>,

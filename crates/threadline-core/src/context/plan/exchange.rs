@@ -1,0 +1,125 @@
+//! Exchanges: an output with its sealed results and the inputs just before it.
+
+use super::{More, Planner, Stop};
+use crate::id::Seq;
+use crate::outline::{OutlineRow, RowKind};
+
+/// An exchange of the thread, by its rows.
+pub(super) struct Exchange<'a> {
+    /// Which it is, from 1 on.
+    pub(super) number: u32,
+    /// Its rows, oldest first; never none.
+    pub(super) rows: Vec<&'a OutlineRow>,
+    /// The running sum of tokens where it begins.
+    pub(super) start: u64,
+    /// Whether it belongs to the newest turn.
+    pub(super) current: bool,
+    /// Where it ends in the outline.
+    pub(super) place: usize,
+}
+
+impl<'a> Exchange<'a> {
+    pub(super) fn first(&self) -> Seq {
+        self.rows.first().map_or(Seq::ZERO, |row| row.seq)
+    }
+
+    pub(super) fn last(&self) -> Seq {
+        self.rows.last().map_or(Seq::ZERO, |row| row.seq)
+    }
+
+    /// Its output, if it has one.
+    pub(super) fn output(&self) -> Option<&'a OutlineRow> {
+        let output = |row: &&&OutlineRow| matches!(row.kind, RowKind::Output | RowKind::Answer);
+        self.rows.iter().find(output).copied()
+    }
+
+    /// Whether it has its output, or ended without one.
+    pub(super) fn is_answered(&self) -> bool {
+        self.rows.iter().any(|row| match row.kind {
+            RowKind::Output | RowKind::Answer | RowKind::Ended => true,
+            RowKind::Message | RowKind::Input | RowKind::Results | RowKind::Recap => false,
+        })
+    }
+}
+
+/// Goes through the exchanges of a thread, newest first.
+pub(super) struct Exchanges<'p, 'a> {
+    planner: &'p Planner<'a>,
+    place: usize,
+}
+
+impl<'p, 'a> Exchanges<'p, 'a> {
+    /// All from the newest on that ends at or before a place in the outline.
+    pub(super) fn from(planner: &'p Planner<'a>, place: usize) -> Self {
+        Self { planner, place }
+    }
+
+    /// The next older exchange; none at the beginning of the thread.
+    pub(super) fn next(&mut self) -> Result<Option<Exchange<'a>>, Stop> {
+        let mut found: Vec<&'a OutlineRow> = Vec::new();
+        let mut number = None;
+        let place = self.place;
+        loop {
+            let Some(row) = self.planner.outlook.rows.get(self.place) else {
+                if !self.planner.outlook.whole {
+                    return Err(Stop::More(More::Path));
+                }
+                break;
+            };
+            if row.kind == RowKind::Recap {
+                self.place += 1;
+                continue;
+            }
+            if number.is_some_and(|number| row.exchange != number) {
+                if found.is_empty() {
+                    number = None;
+                    continue;
+                }
+                break;
+            }
+            number = Some(row.exchange);
+            self.place += 1;
+            if Some(row.seq) != self.planner.unsealed {
+                found.push(row);
+            }
+        }
+        if found.is_empty() {
+            return Ok(None);
+        }
+        found.reverse();
+        let current = found.first().is_some_and(|row| self.planner.is_current(row));
+        let start = self.planner.sum_before(self.place, current);
+        let number = number.unwrap_or(0);
+        Ok(Some(Exchange { number, rows: found, start, current, place }))
+    }
+}
+
+impl Planner<'_> {
+    /// Whether a row belongs to the newest turn.
+    fn is_current(&self, row: &OutlineRow) -> bool {
+        self.turn.is_some_and(|turn| row.turn == turn.start)
+    }
+
+    /// The running sum before what is older than a place in the outline.
+    fn sum_before(&self, place: usize, current: bool) -> u64 {
+        let older = self.outlook.rows.get(place);
+        let (recent, live) = older.map_or((0, 0), |row| (row.recent_sum, row.live_sum));
+        if current { self.sum_in_turn(live) } else { recent }
+    }
+
+    /// The running sum at a place in the newest turn, by the sum at the levels of such a turn.
+    pub(super) fn sum_in_turn(&self, live: u64) -> u64 {
+        let Some(turn) = self.turn else { return live };
+        let within = live.saturating_sub(turn.live_sum_before);
+        turn.recent_sum_before.saturating_add(within)
+    }
+
+    /// The running sum at the end of the thread.
+    pub(super) fn tail(&self) -> u64 {
+        let Some(agent) = self.agent else { return 0 };
+        match self.turn {
+            Some(_) => self.sum_in_turn(agent.live_sum),
+            None => agent.recent_sum,
+        }
+    }
+}

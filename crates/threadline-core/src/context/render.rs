@@ -1,0 +1,357 @@
+//! Rendering: from a plan and the entries it names to the context, each part with its blame.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use super::plan::{Ask, DoesNotFit, Earlier, Outlook, Piece, Plan, Planned, Row, Shape, plan};
+use super::{
+    Body, Context, InputPart, Level, OutputPart, Part, ResultPart, ResultsPart, Screen, Source,
+    System,
+};
+use crate::history::History;
+use crate::history::entry::Entry;
+use crate::history::fact::{Attachment, Block, Fact, Input, Output, Recap, Status, ToolFinished};
+use crate::history::sections::{floor_boundary, shared};
+use crate::id::Seq;
+use crate::outline::{OutlineRow, RowKind};
+use crate::widget::Attached;
+
+/// The version of this projection: the same version makes the same context again.
+pub const PROJECTION_VERSION: u32 = 2;
+
+/// From so many tokens on, a result that is shown already is named rather than shown again.
+const SAME_LEAST_TOKENS: u32 = 24;
+/// What the line takes that names it.
+const SAME_TOKENS: u32 = 8;
+
+/// What a context is made from.
+#[derive(Clone, Debug)]
+pub struct Material {
+    /// What is shown.
+    pub plan: Plan,
+    /// The entries it names, by place.
+    pub entries: BTreeMap<Seq, Arc<Entry>>,
+}
+
+impl Material {
+    /// Plans what an agent's model sees of a thread whose rows and entries are all at hand.
+    pub fn at_hand(
+        history: &History,
+        ask: &Ask,
+        row: impl Fn(Seq) -> Option<Arc<OutlineRow>>,
+        entry: impl Fn(Seq) -> Option<Arc<Entry>>,
+    ) -> Result<Self, DoesNotFit> {
+        let mut outlook = Outlook { whole: true, ..Outlook::default() };
+        let mut next = history.agent(ask.agent).and_then(|agent| agent.row);
+        while let Some(row) = next.and_then(&row) {
+            next = row.previous;
+            outlook.rows.push(row);
+        }
+        let Planned::Plan(plan) = plan(history, ask, &outlook)? else {
+            // Nothing is left to read: there is no more to be asked for.
+            return Ok(Self { plan: Plan::empty(ask), entries: BTreeMap::new() });
+        };
+        let mut entries: BTreeMap<Seq, Arc<Entry>> = BTreeMap::new();
+        for seq in plan.entries() {
+            let Some(found) = entry(seq) else { continue };
+            if let Fact::ToolResults(sealed) = &found.fact {
+                let results = sealed.results.iter().filter_map(|seq| Some((*seq, entry(*seq)?)));
+                entries.extend(results);
+            }
+            entries.insert(seq, found);
+        }
+        Ok(Self { plan: *plan, entries })
+    }
+}
+
+impl Plan {
+    /// The plan for a thread of which nothing is shown.
+    fn empty(ask: &Ask) -> Self {
+        Self {
+            options: ask.options,
+            instruction: None,
+            pieces: Vec::new(),
+            border: None,
+            moved: false,
+            recall: ask.recall,
+            wish: None,
+        }
+    }
+
+    /// The entries that it shows. Those that seal results name further ones.
+    pub fn entries(&self) -> Vec<Seq> {
+        let shown = self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Row(row) => Some(row.seq),
+            Piece::Earlier(earlier) => earlier.recap.map(|recap| recap.seq),
+        });
+        shown.chain(self.instruction.map(|(seq, _)| seq)).collect()
+    }
+}
+
+/// Makes the context that a plan describes.
+///
+/// The screens are those of the agent's newest turn. What is not among the entries is left out:
+/// whoever gathers them gathers all.
+pub fn render(material: &Material, screens: &[Attached]) -> Context {
+    let Material { plan, entries } = material;
+    let mut renderer = Renderer { entries, screens, recall: plan.recall, shown: HashMap::new() };
+    let parts = plan.pieces.iter().filter_map(|piece| renderer.part(piece)).collect();
+    Context { system: renderer.system(plan), parts }
+}
+
+struct Renderer<'a> {
+    entries: &'a BTreeMap<Seq, Arc<Entry>>,
+    screens: &'a [Attached],
+    /// Whether the model can read entries again.
+    recall: bool,
+    /// Results that are shown, by what they take: only equal ones are compared.
+    shown: HashMap<(u32, usize), Vec<ShownResult>>,
+}
+
+/// A result that is shown.
+struct ShownResult {
+    entry: Seq,
+    text: Arc<str>,
+    status: Status,
+    attachments: Vec<Attachment>,
+}
+
+impl Renderer<'_> {
+    /// The system message of an instruction; a blank one says nothing.
+    fn system(&self, plan: &Plan) -> System {
+        let Some((seq, tokens)) = plan.instruction else { return System::default() };
+        let entry = Some(seq);
+        match self.fact(seq) {
+            Some(Fact::InstructionSet(set)) if !set.text.trim().is_empty() => {
+                System { entry, text: Arc::clone(&set.text), tokens }
+            }
+            _ => System { entry, ..System::default() },
+        }
+    }
+
+    fn part(&mut self, piece: &Piece) -> Option<Part> {
+        match piece {
+            Piece::Row(row) => self.row(row),
+            Piece::Earlier(earlier) => Some(self.earlier(earlier)),
+        }
+    }
+
+    fn fact(&self, seq: Seq) -> Option<&Fact> {
+        self.entries.get(&seq).map(|entry| &entry.fact)
+    }
+
+    fn row(&mut self, row: &Row) -> Option<Part> {
+        let source = Source::Entry(row.seq);
+        let screen = self.screen(row);
+        let more = screen.as_ref().map_or(0, |screen| screen.tokens);
+        let entries = self.entries;
+        let fact = &entries.get(&row.seq)?.fact;
+        let (level, tokens, body) = match (&row.shape, fact) {
+            (Shape::Input(level), Fact::Input(input)) => {
+                (*level, row.tokens, Body::Input(input_part(input, *level, screen)))
+            }
+            (Shape::Output { thinking }, Fact::Output(output)) => {
+                let left_out = !thinking && output.blocks.iter().any(is_thinking);
+                let level = if left_out { Level::Recent } else { Level::Live };
+                (level, row.tokens, Body::Output(output_part(output, *thinking)))
+            }
+            (Shape::Results(levels), Fact::ToolResults(sealed)) => {
+                let results: Vec<ResultPart> = sealed
+                    .results
+                    .iter()
+                    .zip(levels)
+                    .filter_map(|(seq, (level, tokens))| self.result(*seq, *level, *tokens))
+                    .collect();
+                let level = results.iter().map(|result| result.level).max();
+                let tokens = results.iter().map(|result| result.tokens);
+                let tokens = tokens.fold(0, u32::saturating_add);
+                let body = Body::Results(ResultsPart { results, screen });
+                (level.unwrap_or(Level::Gist), tokens, body)
+            }
+            (Shape::Ended, Fact::TurnEnded(_)) => {
+                let text = format!("[{}]", crate::history::gist(fact));
+                (Level::Gist, row.tokens, words(text))
+            }
+            (Shape::Quoted, fact) => {
+                let text = format!("[Pinned entry {}]\n{}", row.seq, self.quoted(fact));
+                (Level::Live, row.tokens, words(text))
+            }
+            _ => return None,
+        };
+        Some(Part { source, level, tokens: tokens.saturating_add(more), body })
+    }
+
+    fn screen(&self, row: &Row) -> Option<Screen> {
+        let attached = self.screens.iter().find(|screen| Some(screen.seq) == row.screen)?;
+        Some(Screen { text: Arc::clone(&attached.text), tokens: attached.tokens })
+    }
+
+    fn result(&mut self, entry: Seq, level: Level, tokens: u32) -> Option<ResultPart> {
+        let entries = self.entries;
+        let Fact::ToolFinished(finished) = &entries.get(&entry)?.fact else { return None };
+        let text = shared(&finished.result, level);
+        let (text, tokens) = match level {
+            Level::Gist if self.recall => (gist_of(entry, &text), tokens),
+            Level::Gist => (text, tokens),
+            Level::Recent | Level::Live => self.same_or(entry, finished, text, tokens),
+        };
+        Some(ResultPart {
+            call: finished.call,
+            name: Arc::clone(&finished.name),
+            entry,
+            status: finished.status,
+            text,
+            attachments: attachments(finished, level),
+            level,
+            tokens,
+        })
+    }
+
+    /// The text, or a line that names an equal one that is shown already.
+    fn same_or(
+        &mut self,
+        entry: Seq,
+        finished: &ToolFinished,
+        text: Arc<str>,
+        tokens: u32,
+    ) -> (Arc<str>, u32) {
+        if tokens < SAME_LEAST_TOKENS {
+            return (text, tokens);
+        }
+        let shown = self.shown.entry((tokens, text.len())).or_default();
+        let same = shown.iter().find(|shown| {
+            shown.text == text
+                && shown.status == finished.status
+                && shown.attachments == finished.attachments
+        });
+        if let Some(same) = same {
+            return (format!("[same as seq {}]", same.entry).into(), SAME_TOKENS);
+        }
+        let attachments = finished.attachments.clone();
+        let (status, kept) = (finished.status, Arc::clone(&text));
+        shown.push(ShownResult { entry, text: kept, status, attachments });
+        (text, tokens)
+    }
+
+    /// A pinned entry as text alone.
+    fn quoted(&self, fact: &Fact) -> String {
+        let mut text = String::new();
+        match fact {
+            Fact::Output(output) => {
+                for block in &output.blocks {
+                    let _ = match block {
+                        Block::Thinking(_) => Ok(()),
+                        Block::Text(said) => writeln!(text, "{}", said.text),
+                        Block::ToolCall(call) => {
+                            writeln!(text, "→ {} {}", call.name, call.arguments)
+                        }
+                        Block::Foreign(foreign) => writeln!(text, "{}", foreign.text),
+                    };
+                }
+            }
+            Fact::ToolResults(sealed) => {
+                for seq in &sealed.results {
+                    if let Some(Fact::ToolFinished(finished)) = self.fact(*seq) {
+                        let said = shared(&finished.result, Level::Live);
+                        let _ = writeln!(text, "{}: {said}", finished.name);
+                    }
+                }
+            }
+            fact => text = crate::history::gist(fact),
+        }
+        text.truncate(text.trim_end().len());
+        text
+    }
+
+    /// The section that stands for what is folded.
+    fn earlier(&self, earlier: &Earlier) -> Part {
+        let mut text = String::from("# Earlier\n");
+        if self.recall {
+            text.push_str(
+                "\nFolded to a line for each entry. recall with a seq reads that entry in full, \
+                 with a query it finds entries.\n",
+            );
+        } else {
+            text.push_str("\nFolded to a line for each entry.\n");
+        }
+        if let Some(shown) = &earlier.recap
+            && let Some(Fact::Recap(Recap { from, to, text: Some(recap), .. })) =
+                self.fact(shown.seq)
+        {
+            let _ = write!(text, "\n[Recap of entries {from} to {to}]\n");
+            let whole = recap.len();
+            let share = usize::try_from(shown.share).unwrap_or(1000).min(1000);
+            let end = floor_boundary(recap, whole.saturating_mul(share) / 1000);
+            text.push_str(recap.get(..end).unwrap_or_default());
+            if end < whole {
+                let _ = write!(text, "… [the whole of it is entry {}]", shown.seq);
+            }
+            text.push('\n');
+        }
+        if let Some(unlisted) = &earlier.unlisted {
+            let to = unlisted.to;
+            let _ = match unlisted.exchanges {
+                Some(1) => write!(text, "\n[1 earlier exchange, up to entry {to}, is not listed]"),
+                Some(n) => {
+                    write!(text, "\n[{n} earlier exchanges, up to entry {to}, are not listed]")
+                }
+                None => write!(text, "\n[exchanges up to entry {to} are not listed]"),
+            };
+        }
+        for line in &earlier.lines {
+            let _ = write!(text, "\n{} {}: {}", line.seq, said_by(line.kind), line.gist);
+        }
+        let Earlier { from, to, tokens, .. } = *earlier;
+        let body = words(text);
+        Part { source: Source::Earlier { from, to }, level: Level::Gist, tokens, body }
+    }
+}
+
+/// Who says what a line tells.
+fn said_by(kind: RowKind) -> &'static str {
+    match kind {
+        RowKind::Message => "user",
+        RowKind::Input => "input",
+        RowKind::Output | RowKind::Answer => "you",
+        RowKind::Results => "results",
+        RowKind::Ended => "ended",
+        RowKind::Recap => "recap",
+    }
+}
+
+/// A result in one line, and how to read the whole of it.
+fn gist_of(entry: Seq, gist: &str) -> Arc<str> {
+    format!("{gist} [recall seq {entry} gives it in full]").into()
+}
+
+/// What a result shows beside its text: nothing in one line.
+fn attachments(finished: &ToolFinished, level: Level) -> Vec<Attachment> {
+    match level {
+        Level::Gist => Vec::new(),
+        Level::Recent | Level::Live => finished.attachments.clone(),
+    }
+}
+
+/// Words of ours.
+fn words(text: String) -> Body {
+    Body::Input(InputPart { text: text.into(), attachments: Vec::new(), screen: None })
+}
+
+fn input_part(input: &Input, level: Level, screen: Option<Screen>) -> InputPart {
+    let text = shared(&input.sections, level);
+    InputPart { text, attachments: input.attachments.clone(), screen }
+}
+
+fn output_part(output: &Output, thinking: bool) -> OutputPart {
+    let blocks = output.blocks.iter().filter(|block| thinking || !is_thinking(block));
+    OutputPart {
+        invocation: output.invocation.clone(),
+        blocks: blocks.cloned().collect(),
+        stop: output.stop,
+    }
+}
+
+fn is_thinking(block: &Block) -> bool {
+    matches!(block, Block::Thinking(_))
+}

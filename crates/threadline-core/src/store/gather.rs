@@ -1,0 +1,169 @@
+//! Gathering: what a context is made of, read at the cost of what it shows.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::Store;
+use super::open::{OpenError, read};
+use super::recall::Recall;
+use crate::context::Material;
+use crate::context::plan::{Ask, DoesNotFit, More, Outlook, Plan, Planned, budget, plan};
+use crate::history::History;
+use crate::history::entry::Entry;
+use crate::history::fact::Fact;
+use crate::history::path::Path;
+use crate::id::{AgentId, ConversationId, Seq};
+use crate::outline::OutlineRow;
+
+/// How many outline rows are read at first, and at most at a time.
+const ROWS: usize = 128;
+const ROWS_CAP: usize = 1024;
+
+/// Plans what an agent's model sees, and reads the entries that the plan shows.
+///
+/// What does not fit is told as it is; nothing is read for it.
+pub async fn gather(
+    store: &dyn Store,
+    id: ConversationId,
+    history: &History,
+    ask: &Ask,
+) -> Result<Result<Material, DoesNotFit>, OpenError> {
+    gather_with(store, id, history, ask, &mut Recall::default()).await
+}
+
+/// The same, of which only what is not recalled is read. It is recalled the next time.
+pub async fn gather_with(
+    store: &dyn Store,
+    id: ConversationId,
+    history: &History,
+    ask: &Ask,
+    recall: &mut Recall,
+) -> Result<Result<Material, DoesNotFit>, OpenError> {
+    let mut look = Look { store, id, history, agent: ask.agent, outlook: Outlook::default(), recall };
+    look.first(budget(&ask.options)).await?;
+    let plan = loop {
+        match plan(history, ask, &look.outlook) {
+            Ok(Planned::Plan(plan)) => break *plan,
+            Ok(Planned::More(More::Path)) => look.further(ROWS).await?,
+            Ok(Planned::More(More::Rows(seqs))) => look.at(&seqs).await?,
+            Err(refused) => return Ok(Err(refused)),
+        }
+    };
+    let entries = look.entries(&plan).await?;
+    let oldest = look.outlook.rows.last().map_or(Seq::ZERO, |row| row.seq);
+    recall.keep(oldest, &entries);
+    Ok(Ok(Material { plan, entries }))
+}
+
+/// A look at a thread, as far as it was read.
+struct Look<'a> {
+    store: &'a dyn Store,
+    id: ConversationId,
+    history: &'a History,
+    agent: AgentId,
+    outlook: Outlook,
+    recall: &'a mut Recall,
+}
+
+impl Look<'_> {
+    /// Reads the newest rows, about as many as such a budget takes.
+    async fn first(&mut self, tokens: u64) -> Result<(), OpenError> {
+        let mut most = ROWS;
+        while !self.outlook.whole && self.taken() <= tokens {
+            self.further(most).await?;
+            most = (most * 2).min(ROWS_CAP);
+        }
+        Ok(())
+    }
+
+    /// The tokens at Recent of the rows that were read.
+    fn taken(&self) -> u64 {
+        let (newest, oldest) = (self.outlook.rows.first(), self.outlook.rows.last());
+        let ends = newest.zip(oldest);
+        ends.map_or(0, |(newest, oldest)| newest.recent_sum.saturating_sub(oldest.recent_sum))
+    }
+
+    /// Reads so many older rows of the path.
+    async fn further(&mut self, most: usize) -> Result<(), OpenError> {
+        let head = || self.history.agent(self.agent).and_then(|agent| agent.row);
+        let last = self.outlook.rows.last();
+        let mut from = last.map_or_else(head, |oldest| oldest.previous);
+        for _ in 0..most {
+            let Some(next) = from else { break };
+            if self.recall.row(next).is_none() {
+                let rows = self.store.outline(self.id, self.agent, next, most).await?;
+                self.recall.note_rows(rows);
+            }
+            let Some(row) = self.recall.row(next) else {
+                from = None;
+                break;
+            };
+            from = row.previous;
+            self.outlook.rows.push(Arc::clone(row));
+        }
+        self.outlook.whole = from.is_none();
+        Ok(())
+    }
+
+    /// Reads the rows of some entries. A pin may name an entry that no longer counts.
+    async fn at(&mut self, seqs: &[Seq]) -> Result<(), OpenError> {
+        let turn = self.history.agent(self.agent).and_then(|agent| agent.turn.as_ref());
+        let is_pin = |seq: &Seq| turn.is_some_and(|turn| turn.pins.contains(seq));
+        let path = if seqs.iter().any(is_pin) {
+            let rewinds = self.store.rewinds(self.id, Seq::ZERO).await?;
+            let head = self.history.head();
+            let until = rewinds.into_iter().filter(|(stands, _)| *stands <= head);
+            Some(Path::new(head, &until.collect::<Vec<_>>()))
+        } else {
+            None
+        };
+        for seq in seqs {
+            let counts = !is_pin(seq) || path.as_ref().is_some_and(|path| path.contains(*seq));
+            let row = if counts { self.row_at(*seq).await? } else { None };
+            self.outlook.others.insert(*seq, row);
+        }
+        Ok(())
+    }
+
+    async fn row_at(&mut self, seq: Seq) -> Result<Option<Arc<OutlineRow>>, OpenError> {
+        if let Some(known) = self.recall.other(seq) {
+            return Ok(known.clone());
+        }
+        let rows = self.store.outline(self.id, self.agent, seq, 1).await?;
+        let row = rows.into_iter().find(|row| row.seq == seq).map(Arc::new);
+        self.recall.note_other(seq, row.clone());
+        Ok(row)
+    }
+
+    /// The entries that a plan shows, with the results that they seal.
+    async fn entries(&mut self, plan: &Plan) -> Result<BTreeMap<Seq, Arc<Entry>>, OpenError> {
+        let mut seqs: BTreeSet<Seq> = plan.entries().into_iter().collect();
+        self.fetch(&seqs).await?;
+        let sealed: BTreeSet<Seq> = seqs.iter().flat_map(|seq| sealed(self.recall, *seq)).collect();
+        self.fetch(&sealed).await?;
+        seqs.extend(sealed);
+        let known = |seq: &Seq| Some((*seq, Arc::clone(self.recall.entry(*seq)?)));
+        Ok(seqs.iter().filter_map(known).collect())
+    }
+
+    /// Reads the entries that are not recalled.
+    async fn fetch(&mut self, seqs: &BTreeSet<Seq>) -> Result<(), OpenError> {
+        let unknown = seqs.iter().copied().filter(|seq| self.recall.entry(*seq).is_none());
+        let unknown: Vec<Seq> = unknown.collect();
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        for (seq, record) in unknown.iter().zip(&self.store.records(self.id, &unknown).await?) {
+            self.recall.note_entry(read(self.id, *seq, record)?, record);
+        }
+        Ok(())
+    }
+}
+
+/// The results that an entry seals.
+fn sealed(recall: &Recall, seq: Seq) -> Vec<Seq> {
+    match recall.entry(seq).map(|entry| &entry.fact) {
+        Some(Fact::ToolResults(sealed)) => sealed.results.clone(),
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,102 @@
+//! Live screens as they were attached: those of each agent's newest turn.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::Widgets;
+use crate::clock::Timestamp;
+use crate::history::History;
+use crate::history::fact::Fact;
+use crate::id::{AgentId, Seq};
+use crate::tokens::TokenCounter;
+
+/// A live screen and the entry it was attached to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attached {
+    /// The input that began the turn, or results in it.
+    pub seq: Seq,
+    /// The screen, heading included.
+    pub text: Arc<str>,
+    /// The tokens it takes.
+    pub tokens: u32,
+}
+
+/// The screens of each agent's newest turn, oldest first.
+///
+/// What a model was shown stays as it was sent until the next turn begins; then all of it goes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Screens(BTreeMap<AgentId, Arc<Vec<Attached>>>);
+
+impl Screens {
+    /// The screens of an agent's newest turn.
+    pub(super) fn of(&self, agent: AgentId) -> &[Attached] {
+        self.0.get(&agent).map_or(&[], |attached| attached)
+    }
+
+    fn last(&self, agent: AgentId) -> Option<&Attached> {
+        self.of(agent).last()
+    }
+}
+
+/// What becomes of an agent's screens by one fact.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Showing {
+    begins: bool,
+    screen: Option<(Arc<str>, u32)>,
+}
+
+impl Showing {
+    /// The tokens of the screen that is attached to the fact.
+    pub fn tokens(&self) -> u32 {
+        self.screen.as_ref().map_or(0, |(_, tokens)| *tokens)
+    }
+}
+
+impl Widgets {
+    /// What becomes of an agent's screens when a fact follows a history; none if nothing does.
+    ///
+    /// A screen is attached to the input that begins a turn, and within it to results if it has
+    /// changed since. It shows the time of the entry.
+    pub fn showing(
+        &self,
+        history: &History,
+        agent: AgentId,
+        fact: &Fact,
+        at: Timestamp,
+        counter: &dyn TokenCounter,
+    ) -> Option<Showing> {
+        let begins = match fact {
+            Fact::Input(_) => !history.agent(agent)?.in_turn(),
+            Fact::ToolResults(_) => false,
+            _ => return None,
+        };
+        if !begins && matches!(fact, Fact::Input(_)) {
+            return None;
+        }
+        let text = self.screen(history, agent, at);
+        let last = self.screens.last(agent).filter(|_| !begins);
+        let new = text.filter(|text| last.is_none_or(|last| *last.text != **text));
+        let screen = new.map(|text| (counter.count(&text), Arc::from(text)));
+        let screen = screen.map(|(tokens, text)| (text, tokens));
+        (begins || screen.is_some()).then_some(Showing { begins, screen })
+    }
+
+    /// Takes in what became of an agent's screens by an entry.
+    pub fn show(&mut self, agent: AgentId, seq: Seq, showing: Showing) {
+        let attached = Arc::make_mut(self.screens.0.entry(agent).or_default());
+        if showing.begins {
+            attached.clear();
+        }
+        if let Some((text, tokens)) = showing.screen {
+            attached.push(Attached { seq, text, tokens });
+        }
+    }
+
+    /// The live screens of an agent's newest turn, oldest first.
+    pub fn screens(&self, agent: AgentId) -> &[Attached] {
+        self.screens.of(agent)
+    }
+}
