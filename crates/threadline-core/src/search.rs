@@ -335,7 +335,8 @@ mod tests {
 
     #[test]
     fn terms_are_the_same_with_their_places() {
-        for text in ["Hello, 天气 in Zu\u{308}rich!", "a\u{300}", "x天y_z 9", "\u{301}é-İ", ""] {
+        for text in ["Hello, 天气 in Zu\u{308}rich!", "a\u{300}", "x天y_z 9", "\u{301}é-İ", ""]
+        {
             let placed = placed_terms(text);
             assert!(placed.iter().map(|(_, term)| term).eq(&terms(text)), "{text}: {placed:?}");
             assert!(placed.iter().all(|(place, _)| text.is_char_boundary(*place)));

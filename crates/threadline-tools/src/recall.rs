@@ -8,6 +8,9 @@ mod find;
 mod page;
 mod told;
 
+use std::fmt::Write as _;
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::Value;
@@ -214,7 +217,7 @@ fn shown(entry: &Entry, told: &Told, page: usize) -> Result<Section, String> {
     let Some(text) = &told.text else {
         let line =
             format!("entry {seq} is {what}: models do not see it, and it has nothing to read");
-        return Ok(Section::levels(line.as_str(), line.as_str(), line));
+        return Ok(faded(line.clone(), line));
     };
     let pages = page::pages(text);
     let last = pages.len();
@@ -223,18 +226,17 @@ fn shown(entry: &Entry, told: &Told, page: usize) -> Result<Section, String> {
     };
     let of = if last > 1 { format!(", page {page} of {last}") } else { String::new() };
     let head = format!("[entry {seq}, {what}, {}{of}]", told::minute(entry.at));
-    let end = match page < last {
-        true => {
-            let next = page + 1;
-            format!("\n[page {page} of {last}: read on with {{\"seq\":{seq},\"page\":{next}}}]")
-        }
-        false => String::new(),
+    let end = if page < last {
+        let next = page + 1;
+        format!("\n[page {page} of {last}: read on with {{\"seq\":{seq},\"page\":{next}}}]")
+    } else {
+        String::new()
     };
-    let part = part.trim_matches('\n');
+    let part = part.strip_suffix('\n').unwrap_or(part);
     let words = one_line(part);
     let words = shortened(&words, LINE_WORDS_BYTES);
     let line = format!("{RECALL} of {seq} ({}{of}): {words}", told.kind());
-    Ok(Section::levels(format!("{head}\n{part}{end}"), line.as_str(), line))
+    Ok(faded(format!("{head}\n{part}{end}"), line))
 }
 
 /// Entries that have some words, and the line that is left of them.
@@ -247,23 +249,27 @@ async fn find(context: &ToolContext, query: &str) -> Result<Section, String> {
         let text = format!(
             "nothing found for {quoted} before this turn's own question; try fewer or other words"
         );
-        return Ok(Section::levels(text, line.as_str(), line));
+        return Ok(faded(text, line));
     };
-    let count = match found.more {
-        true => format!("more than {} found", found.hits.len()),
-        false => format!("{} found", found.hits.len()),
+    let (count, which) = match (found.hits.len(), found.more) {
+        (hits, false) => (format!("{hits} found"), "newest first"),
+        (hits, true) => (format!("more than {hits} found"), "the newest; more words find fewer"),
     };
-    let which = if found.more { "the newest first; more words find fewer" } else { "newest first" };
     let mut text = format!("{count} for {quoted}, {which}:\n");
     for hit in &found.hits {
-        text.push_str(&hit.line);
-        text.push('\n');
+        let _ = writeln!(text, "{}", hit.line);
     }
     let seq = newest.seq;
-    text.push_str(&format!("[read one with its number, such as {{\"seq\":{seq}}}]"));
+    let _ = write!(text, "[read one with its number, such as {{\"seq\":{seq}}}]");
     let seqs = found.hits.iter().rev().map(|hit| hit.seq.to_string()).collect::<Vec<_>>();
     let line = format!("{RECALL} of {quoted}: {count} ({})", seqs.join(", "));
-    Ok(Section::levels(text, line.as_str(), line))
+    Ok(faded(text, line))
+}
+
+/// A text of which one line is left after its turn.
+fn faded(text: String, line: String) -> Section {
+    let line = Arc::<str>::from(line);
+    Section::levels(text, Arc::clone(&line), line)
 }
 
 /// Whatever the reason is: that an entry is another agent's is not for this one to know.

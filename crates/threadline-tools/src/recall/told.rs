@@ -154,7 +154,7 @@ fn call_told(call: &ToolCall) -> String {
 }
 
 fn a_result(finished: &ToolFinished) -> String {
-    format!("a result of {} ({})", name_told(&finished.name), status(finished.status))
+    format!("a result of {}, {}", name_told(&finished.name), status(finished.status))
 }
 
 fn status(status: Status) -> &'static str {
@@ -242,7 +242,7 @@ fn add_attachments(text: &mut String, attachments: &[Attachment]) {
 }
 
 fn add_line(text: &mut String, line: &str) {
-    if !text.is_empty() && !line.is_empty() {
+    if !text.is_empty() && !text.ends_with('\n') && !line.is_empty() {
         text.push('\n');
     }
     text.push_str(line);
