@@ -198,16 +198,42 @@ fn it_recalls() {
         "recall 12 monkeys",
         "recall 3 and recall 4",
         "what did I say about tea and read a.txt",
-    ]), @"");
+    ]), @r#"
+    > recall 12
+    calls recall: {"seq":12}
+    > Please recall entry 12, page 2.
+    calls recall: {"seq":12,"page":2}
+    > recall what I said about tea and coffee
+    calls recall: {"query":"tea and coffee"}
+    > What did I say about the red door?
+    calls recall: {"query":"red door"}
+    > recall 12 monkeys
+    calls recall: {"query":"12 monkeys"}
+    > recall 3 and recall 4
+    calls recall: {"seq":3}
+    calls recall: {"seq":4}
+    > what did I say about tea and read a.txt
+    calls recall: {"query":"tea"}
+    calls read_file: {"path":"a.txt"}
+    "#);
     let story = Story::new().with_tools(&["read_file"]).says("recall 12");
-    insta::assert_snapshot!(answer(&story), @"");
+    insta::assert_snapshot!(answer(&story), @"says: I need the tool `recall` for that, and I do not have it.");
     let asks = Story::new()
         .says("recall 12 and what did I say about tea")
         .calls("recall", r#"{"seq":12}"#)
         .calls("recall", r#"{"query":"tea"}"#);
     let done = asks.clone().gets(Status::Success, "[entry 12]\nhello");
     let done = done.gets(Status::Failed, "the history could not be read");
-    insta::assert_snapshot!(answer(&done), @"");
+    insta::assert_snapshot!(answer(&done), @"
+    says: This is what I recall of entry 12:
+
+    ```
+    [entry 12]
+    hello
+    ```
+
+    I could not recall “tea”: the history could not be read
+    ");
 }
 
 #[test]

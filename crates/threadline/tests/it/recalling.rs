@@ -3,7 +3,7 @@
 use crate::home::{Home, TALK};
 
 /// Two agents; what was said to the first is taken back in part.
-const TWO: &str = r#"
+const TWO: &str = "
 @ planner joins primary tools=recall,calculator
 @ coder joins tools=recall
 @ coder instruction: the secret word is heron
@@ -14,7 +14,7 @@ planner: Hush.
 rewind 5
 user: my gate is green
 planner: I see.
-"#;
+";
 
 /// What the agent answers in the conversation that was told.
 fn answer(home: &Home, said: &str) -> String {
@@ -24,10 +24,23 @@ fn answer(home: &Home, said: &str) -> String {
 #[test]
 fn an_agent_recalls_what_counts_in_its_own_thread() {
     let home = Home::with(TWO);
-    insta::assert_snapshot!(answer(&home, "recall 4"), @"");
-    insta::assert_snapshot!(answer(&home, "what did I say about the door?"), @"");
-    // The question before is part of the thread by now, what was recalled is passed over.
-    insta::assert_snapshot!(answer(&home, "recall what I said about my door"), @"");
+    insta::assert_snapshot!(answer(&home, "recall 4"), @"
+    This is what I recall of entry 4:
+
+    ```
+    [entry 4, an input of a person, 2026-01-01 00:00]
+    my door is red
+    ```
+    ");
+    insta::assert_snapshot!(answer(&home, "what did I say about the gate?"), @r#"
+    This is what I recall of “gate”:
+
+    ```
+    1 found for "gate", newest first:
+    9 input of a person, 2026-01-01 00:00: my gate is green
+    [read one with its number, such as {"seq":9}]
+    ```
+    "#);
 }
 
 #[test]
