@@ -187,7 +187,7 @@ async fn every_kind_of_entry_is_told() {
 
     [entry 8, a result of notes, failed]
     the notes are gone
-    = recall of 9 (results of weather, notes): [entry 7, a result of weather, success] 4 °C, rain [entry 8, a result of notes…
+    = recall of 9 (results of weather, notes): [entry 7, a result of weather, success] 4 °C, rain [entry 8, a result of notes,…
     > {"seq":10}
     [entry 10, your answer, 2026-01-01 00:00]
     It rains in Oslo.
@@ -287,7 +287,10 @@ async fn arguments_that_do_not_fit_are_told_what_would() {
 #[tokio::test]
 async fn an_entry_comes_in_pages() {
     let mut entries = notation::parse(TALK).unwrap().entries().cloned().collect::<Vec<_>>();
-    let lines = (1..2000).map(|n| format!("line {n} of what was said\n")).collect::<String>();
+    let mut lines = String::new();
+    for n in 1..2000 {
+        writeln!(lines, "line {n} of what was said").unwrap();
+    }
     let mut long = Input::from_person(lines.as_str());
     long.attachments.push(Attachment {
         digest: Digest::of(b""),
