@@ -222,7 +222,7 @@ fn it_recalls() {
         .says("recall 12 and what did I say about tea")
         .calls("recall", r#"{"seq":12}"#)
         .calls("recall", r#"{"query":"tea"}"#);
-    let done = asks.clone().gets(Status::Success, "[entry 12]\nhello");
+    let done = asks.gets(Status::Success, "[entry 12]\nhello");
     let done = done.gets(Status::Failed, "the history could not be read");
     insta::assert_snapshot!(answer(&done), @"
     says: This is what I recall of entry 12:
