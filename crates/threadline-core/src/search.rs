@@ -4,6 +4,9 @@
 //! word of a query that becomes several terms (`天气`, `snake_case`, `src/main.rs`) is found where
 //! they stand next to each other.
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
 use crate::history::entry::Entry;
 use crate::history::fact::{Block, Fact, Output};
 use crate::history::sections::{Section, floor_boundary};
@@ -69,6 +72,69 @@ pub fn matches(terms: &[String], phrases: &[Phrase]) -> bool {
     phrases
         .iter()
         .all(|phrase| phrase.is_empty() || terms.windows(phrase.len()).any(|run| run == phrase))
+}
+
+/// The part of a text around what a query finds in it: one line of at most so many characters,
+/// and signs where there is more. It is where most of what is looked for stands together.
+///
+/// ```
+/// use threadline_core::search::snippet;
+///
+/// let text = "The train leaves at noon.\nThe key lies under the red mat by the door.";
+/// assert_eq!(snippet(text, "the KEY", 30), "…at noon. The key lies under t…");
+/// ```
+pub fn snippet(text: &str, query: &str, most_chars: usize) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let place = place_of(&line, &phrases(query), most_chars / 2);
+    let before = line.get(..place).map_or(0, |head| head.chars().count());
+    let skip = before.saturating_sub(most_chars / 3);
+    let part: String = line.chars().skip(skip).take(most_chars).collect();
+    let start = if skip > 0 { "…" } else { "" };
+    let end = if line.chars().count() > skip.saturating_add(most_chars) { "…" } else { "" };
+    format!("{start}{}{end}", part.trim())
+}
+
+/// Where in a text, of all places that have one of the phrases, the most phrases begin within
+/// reach, in bytes: the first of them, or the text's beginning if it has none.
+fn place_of(text: &str, phrases: &[Phrase], reach: usize) -> usize {
+    let terms = placed_terms(text);
+    let mut found = Vec::new();
+    for (index, (place, _)) in terms.iter().enumerate() {
+        let rest = || terms.iter().skip(index).map(|(_, term)| term);
+        let begins = |phrase: &Phrase| rest().take(phrase.len()).eq(phrase);
+        let begun = phrases.iter().enumerate().filter(|(_, phrase)| begins(phrase));
+        found.extend(begun.map(|(phrase, _)| (*place, phrase)));
+    }
+    let together = |index: usize, place: usize| {
+        let near = found.iter().skip(index).take_while(|(near, _)| near - place <= reach);
+        near.map(|(_, phrase)| *phrase).collect::<BTreeSet<_>>().len()
+    };
+    let best = found.iter().enumerate().max_by_key(|(index, (place, _))| {
+        // Of two that are as good the first is the best.
+        (together(*index, *place), Reverse(*index))
+    });
+    best.map_or(0, |(_, (place, _))| *place)
+}
+
+/// The terms of a text, in order, and where they begin in it.
+fn placed_terms(text: &str) -> Vec<(usize, String)> {
+    let mut placed = Vec::new();
+    let mut start = None;
+    for (at, c) in text.char_indices().chain([(text.len(), ' ')]) {
+        let alone = is_cjk(c);
+        if !alone && (c.is_alphanumeric() || is_mark(c)) {
+            start.get_or_insert(at);
+            continue;
+        }
+        if let Some(start) = start.take() {
+            let word = text.get(start..at).unwrap_or_default();
+            placed.extend(terms(word).into_iter().map(|term| (start, term)));
+        }
+        if alone {
+            placed.push((at, c.to_string()));
+        }
+    }
+    placed
 }
 
 /// A checksum of terms and their places that does not depend on the order they are added in:
@@ -250,6 +316,31 @@ mod tests {
     fn a_long_word_is_found_by_its_head() {
         let word = "é".repeat(100);
         assert_eq!(terms(&word), ["é".repeat(32)]);
+    }
+
+    #[test]
+    fn a_snippet_shows_what_was_found() {
+        let text = format!("{} the needle\n is here {}", "x ".repeat(200), "y ".repeat(200));
+        let shown = snippet(&text, "NEEDLE", 40);
+        assert_eq!(shown, "…x x x x the needle is here y y y y y y…");
+        assert_eq!(snippet("今天天气很好", "天气", 40), "今天天气很好");
+        assert_eq!(snippet(&"天".repeat(99), "地", 3), "天天天…");
+        assert_eq!(snippet(&format!("{}地图", "天".repeat(99)), "地图", 6), "…天天地图");
+        assert_eq!(snippet("", "a", 9), "");
+        assert_eq!(snippet("a b", "", 9), "a b");
+        // Words, not parts of words; and where both are, not where one is.
+        let text = format!("cat {} the {} a the cat {0}", "- ".repeat(90), "+ ".repeat(90));
+        assert_eq!(snippet(&text, "the cat", 12), "…+ a the cat…");
+    }
+
+    #[test]
+    fn terms_are_the_same_with_their_places() {
+        for text in ["Hello, 天气 in Zu\u{308}rich!", "a\u{300}", "x天y_z 9", "\u{301}é-İ", ""]
+        {
+            let placed = placed_terms(text);
+            assert!(placed.iter().map(|(_, term)| term).eq(&terms(text)), "{text}: {placed:?}");
+            assert!(placed.iter().all(|(place, _)| text.is_char_boundary(*place)));
+        }
     }
 
     #[test]

@@ -116,6 +116,7 @@ mod tests {
         options {}
         tool ["calculator","a tool","{\"type\":\"object\"}",false]
         tool ["read_file","a tool","{\"type\":\"object\"}",false]
+        tool ["recall","a tool","{\"type\":\"object\"}",false]
         tool ["notebook_append","a tool","{\"type\":\"object\"}",false]
         tool ["notebook_replace","a tool","{\"type\":\"object\"}",false]
         system ""

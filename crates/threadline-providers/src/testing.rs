@@ -19,7 +19,8 @@ use threadline_core::provider::{
 use threadline_core::tool::{Catalogue, Handling, RunRules, ToolSpec};
 
 /// The tools of a story, if it does not say otherwise.
-const TOOLS: [&str; 4] = ["calculator", "read_file", "notebook_append", "notebook_replace"];
+const TOOLS: [&str; 5] =
+    ["calculator", "read_file", "recall", "notebook_append", "notebook_replace"];
 
 /// A context as it comes about, part by part.
 #[derive(Clone)]

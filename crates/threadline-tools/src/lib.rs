@@ -2,6 +2,7 @@
 //!
 //! - [`calculator`]: works out sums.
 //! - [`files`]: reads files of one folder, the workspace, and nothing outside of it.
+//! - [`recall`]: reads again what was said earlier in the agent's own thread.
 //! - [`widgets`]: the memory notebook, which an agent sees on its live screen.
 //!
 //! A [`Tool`](threadline_core::tool::Tool) runs; a [`Widget`](threadline_core::widget::Widget) is
@@ -27,6 +28,7 @@ mod arguments;
 pub mod calculator;
 #[cfg(unix)]
 pub mod files;
+pub mod recall;
 #[cfg(test)]
 mod testing;
 mod text;

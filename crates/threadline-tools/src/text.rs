@@ -3,6 +3,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+/// The most bytes of a page. A model is shown about 4,000 tokens of a result whole, of a longer
+/// one less: a page is what fits.
+pub const PAGE_CAP_BYTES: usize = 12 * 1024;
 /// How alike two texts have to be, in thousandths, for one to be offered instead of the other.
 const ALIKE: usize = 400;
 
@@ -28,6 +31,16 @@ pub(crate) fn shortened(text: &str, cap_bytes: usize) -> Cow<'_, str> {
 /// A number of things, in words that fit the number.
 pub(crate) fn counted(count: usize, thing: &str) -> String {
     if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
+}
+
+/// A number of bytes in a unit for people.
+pub(crate) fn size(bytes: u64) -> String {
+    let units = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1000, "KB")];
+    match units.into_iter().find(|(unit, _)| bytes >= *unit) {
+        Some((unit, name)) => format!("{}.{} {name}", bytes / unit, bytes % unit * 10 / unit),
+        None if bytes == 1 => "1 byte".to_owned(),
+        None => format!("{bytes} bytes"),
+    }
 }
 
 /// The candidates that are most like a text, best first, at most so many.

@@ -16,6 +16,7 @@ use threadline_providers::models::StaticModels;
 use threadline_runtime::{NewAgent, Pace, Runtime, World, WorldRefused};
 use threadline_stores::sqlite::{Durability, SqliteOptions, SqliteStore};
 use threadline_tools::calculator::Calculator;
+use threadline_tools::recall::Recall;
 use threadline_tools::widgets::notebook::Notebook;
 
 use crate::{RandomIds, SystemClock};
@@ -39,13 +40,14 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// What needs no key and no network: the built-in model, a calculator, the memory notebook.
+    /// What needs no key and no network: the built-in model, a calculator, reading one's own thread
+    /// again, the memory notebook.
     pub fn offline(store: Arc<dyn Storage>) -> Self {
         Self {
             store,
             provider: Arc::new(Guide::default()),
             models: Arc::new(StaticModels::new([Guide::target()])),
-            tools: vec![Arc::new(Calculator::new())],
+            tools: vec![Arc::new(Calculator::new()), Arc::new(Recall::new())],
             widgets: vec![Box::new(Notebook::new())],
             limits: Limits::default(),
             pace: Pace::default(),

@@ -1,5 +1,6 @@
 //! What the guide replies: what it says, and the calls it makes.
 
+use serde_json::Value;
 use threadline_core::context::Context;
 use threadline_core::history::fact::{Purpose, Thinking};
 use threadline_core::provider::{Request, ToolChoice};
@@ -11,6 +12,7 @@ use super::wish::Wish;
 
 const CALCULATOR: &str = "calculator";
 const READ_FILE: &str = "read_file";
+const RECALL: &str = "recall";
 const APPEND: &str = "notebook_append";
 const REPLACE: &str = "notebook_replace";
 
@@ -19,6 +21,7 @@ const CAN: &str = "I am guide, the small model that is built into Threadline. I 
                    - `remember that X`, `what do you remember?` and `forget X`\n\
                    - sums such as `add 2 and 3`, `17 minus 4` or `2 + 3 * 4`\n\
                    - `read FILE`\n\
+                   - `recall 12`, an entry by its number, and `what did I say about X?`\n\
                    - several at once, such as `add 2 and 3 and read FILE`\n\
                    - `think about X`\n\
                    - `help`";
@@ -110,9 +113,16 @@ impl<'a> Writing<'a> {
     /// Does what a wish needs a tool for.
     fn act(&mut self, wish: &Wish) {
         match wish {
-            Wish::Remember(text) => self.call(APPEND, &[("text", text)]),
-            Wish::Compute(expression) => self.call(CALCULATOR, &[("expression", expression)]),
-            Wish::Read(path) => self.call(READ_FILE, &[("path", path)]),
+            Wish::Remember(text) => self.call(APPEND, &[("text", text.as_str().into())]),
+            Wish::Compute(expression) => {
+                self.call(CALCULATOR, &[("expression", expression.as_str().into())]);
+            }
+            Wish::Read(path) => self.call(READ_FILE, &[("path", path.as_str().into())]),
+            Wish::Reread(seq, None) => self.call(RECALL, &[("seq", (*seq).into())]),
+            Wish::Reread(seq, Some(page)) => {
+                self.call(RECALL, &[("seq", (*seq).into()), ("page", (*page).into())]);
+            }
+            Wish::Find(what) => self.call(RECALL, &[("query", what.as_str().into())]),
             Wish::Forget(what) => self.forget(what),
             Wish::Recall(_)
             | Wish::Think(_)
@@ -133,12 +143,17 @@ impl<'a> Writing<'a> {
                 self.say("Hello! I am guide. Say `help` to see what I can do.".to_owned());
             }
             Wish::Thanks => self.say("You are welcome.".to_owned()),
-            Wish::Remember(_) | Wish::Compute(_) | Wish::Read(_) | Wish::Forget(_) | Wish::GoOn => {
-            }
+            Wish::Remember(_)
+            | Wish::Compute(_)
+            | Wish::Read(_)
+            | Wish::Reread(..)
+            | Wish::Find(_)
+            | Wish::Forget(_)
+            | Wish::GoOn => {}
         }
     }
 
-    fn call(&mut self, tool: &'static str, arguments: &[(&str, &str)]) {
+    fn call(&mut self, tool: &'static str, arguments: &[(&str, Value)]) {
         if self.request.catalogue.get(tool).is_none() {
             return self.say(format!("I need the tool `{tool}` for that, and I do not have it."));
         }
@@ -151,9 +166,7 @@ impl<'a> Writing<'a> {
             return self
                 .say(format!("I need the tool `{tool}` for that, and may not call it now."));
         }
-        let pairs = arguments.iter().map(|(key, value)| {
-            format!("{}:{}", serde_json::Value::from(*key), serde_json::Value::from(*value))
-        });
+        let pairs = arguments.iter().map(|(key, value)| format!("{}:{value}", Value::from(*key)));
         let arguments = format!("{{{}}}", pairs.collect::<Vec<_>>().join(","));
         self.calls.push(Call { tool, arguments });
     }
@@ -172,7 +185,8 @@ impl<'a> Writing<'a> {
             }
             Some(Found::One(strike)) => {
                 self.notebook = self.notebook.as_ref().map(|notebook| notebook.after(&strike));
-                self.call(REPLACE, &[("find", &strike.find), ("with", &strike.with)]);
+                let (find, with) = (strike.find.as_str().into(), strike.with.as_str().into());
+                self.call(REPLACE, &[("find", find), ("with", with)]);
             }
         }
     }

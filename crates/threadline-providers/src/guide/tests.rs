@@ -167,6 +167,7 @@ fn it_reads_files() {
     - `remember that X`, `what do you remember?` and `forget X`
     - sums such as `add 2 and 3`, `17 minus 4` or `2 + 3 * 4`
     - `read FILE`
+    - `recall 12`, an entry by its number, and `what did I say about X?`
     - several at once, such as `add 2 and 3 and read FILE`
     - `think about X`
     - `help`
@@ -178,12 +179,61 @@ fn it_reads_files() {
     - `remember that X`, `what do you remember?` and `forget X`
     - sums such as `add 2 and 3`, `17 minus 4` or `2 + 3 * 4`
     - `read FILE`
+    - `recall 12`, an entry by its number, and `what did I say about X?`
     - several at once, such as `add 2 and 3 and read FILE`
     - `think about X`
     - `help`
 
     I am the only model that comes with Threadline so far. A program that embeds Threadline can connect any other through its `Provider` trait.
     "#);
+}
+
+#[test]
+fn it_recalls() {
+    insta::assert_snapshot!(answers(&[
+        "recall 12",
+        "Please recall entry 12, page 2.",
+        "recall what I said about tea and coffee",
+        "What did I say about the red door?",
+        "recall 12 monkeys",
+        "recall 3 and recall 4",
+        "what did I say about tea and read a.txt",
+    ]), @r#"
+    > recall 12
+    calls recall: {"seq":12}
+    > Please recall entry 12, page 2.
+    calls recall: {"seq":12,"page":2}
+    > recall what I said about tea and coffee
+    calls recall: {"query":"tea and coffee"}
+    > What did I say about the red door?
+    calls recall: {"query":"red door"}
+    > recall 12 monkeys
+    calls recall: {"query":"12 monkeys"}
+    > recall 3 and recall 4
+    calls recall: {"seq":3}
+    calls recall: {"seq":4}
+    > what did I say about tea and read a.txt
+    calls recall: {"query":"tea"}
+    calls read_file: {"path":"a.txt"}
+    "#);
+    let story = Story::new().with_tools(&["read_file"]).says("recall 12");
+    insta::assert_snapshot!(answer(&story), @"says: I need the tool `recall` for that, and I do not have it.");
+    let asks = Story::new()
+        .says("recall 12 and what did I say about tea")
+        .calls("recall", r#"{"seq":12}"#)
+        .calls("recall", r#"{"query":"tea"}"#);
+    let done = asks.gets(Status::Success, "[entry 12]\nhello");
+    let done = done.gets(Status::Failed, "the history could not be read");
+    insta::assert_snapshot!(answer(&done), @"
+    says: This is what I recall of entry 12:
+
+    ```
+    [entry 12]
+    hello
+    ```
+
+    I could not recall “tea”: the history could not be read
+    ");
 }
 
 #[test]
@@ -246,6 +296,7 @@ fn it_is_polite_and_says_what_it_can_do() {
     - `remember that X`, `what do you remember?` and `forget X`
     - sums such as `add 2 and 3`, `17 minus 4` or `2 + 3 * 4`
     - `read FILE`
+    - `recall 12`, an entry by its number, and `what did I say about X?`
     - several at once, such as `add 2 and 3 and read FILE`
     - `think about X`
     - `help`
@@ -257,6 +308,7 @@ fn it_is_polite_and_says_what_it_can_do() {
     - `remember that X`, `what do you remember?` and `forget X`
     - sums such as `add 2 and 3`, `17 minus 4` or `2 + 3 * 4`
     - `read FILE`
+    - `recall 12`, an entry by its number, and `what did I say about X?`
     - several at once, such as `add 2 and 3 and read FILE`
     - `think about X`
     - `help`
@@ -468,6 +520,8 @@ fn any_words() -> impl Strategy<Value = String> {
         Just("add".to_owned()),
         Just("and".to_owned()),
         Just("go on".to_owned()),
+        Just("recall".to_owned()),
+        Just("what did I say about".to_owned()),
         Just("think about".to_owned()),
         "[0-9]{1,3}",
         "[-+*/(),.?`]",

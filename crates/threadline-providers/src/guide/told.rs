@@ -36,6 +36,7 @@ fn task(tool: &str, arguments: &Value) -> String {
     match tool {
         "calculator" => format!("work out {}", argument(arguments, "expression", "that")),
         "read_file" => format!("read {}", argument(arguments, "path", "the file")),
+        "recall" => format!("recall {}", recalled(arguments)),
         "notebook_append" => format!("note “{}”", argument(arguments, "text", "that")),
         "notebook_replace" => format!("forget “{}”", struck(arguments)),
         other => format!("do what `{other}` does"),
@@ -54,6 +55,9 @@ fn done(tool: &str, arguments: &Value, text: &str) -> String {
         "read_file" => {
             format!("Here is {}:\n\n{}", argument(arguments, "path", "the file"), fenced(text))
         }
+        "recall" => {
+            format!("This is what I recall of {}:\n\n{}", recalled(arguments), fenced(text))
+        }
         "notebook_append" => format!("I will remember: {}", argument(arguments, "text", "that")),
         "notebook_replace" => format!("I have forgotten: {}", struck(arguments)),
         other => reasoned(&format!("`{other}` is done"), text),
@@ -62,6 +66,14 @@ fn done(tool: &str, arguments: &Value, text: &str) -> String {
 
 fn argument<'a>(arguments: &'a Value, key: &str, none: &'a str) -> &'a str {
     arguments.get(key).and_then(Value::as_str).unwrap_or(none)
+}
+
+/// What was to be recalled.
+fn recalled(arguments: &Value) -> String {
+    match arguments.get("seq") {
+        Some(seq) => format!("entry {seq}"),
+        None => format!("“{}”", argument(arguments, "query", "that")),
+    }
 }
 
 /// What a replacement took away.

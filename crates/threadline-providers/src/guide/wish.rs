@@ -9,6 +9,10 @@ pub(super) enum Wish {
     Remember(String),
     /// Tell what is written down, all of it or what is about something.
     Recall(Option<String>),
+    /// Read an entry again, or a page of it.
+    Reread(u64, Option<u64>),
+    /// Find what was said about something.
+    Find(String),
     /// Strike something out.
     Forget(String),
     /// Work out an expression.
@@ -89,7 +93,7 @@ fn follow(piece: &str, before: Option<&Wish>) -> Option<Wish> {
     let stands = match (&wish, before) {
         (_, None) => true,
         (Wish::Greet | Wish::Thanks | Wish::Help | Wish::GoOn, Some(_)) => false,
-        (_, Some(Wish::Remember(_) | Wish::Forget(_) | Wish::Think(_))) => worded,
+        (_, Some(Wish::Remember(_) | Wish::Forget(_) | Wish::Find(_) | Wish::Think(_))) => worded,
         (_, Some(_)) => true,
     };
     stands.then_some(wish)
@@ -127,6 +131,9 @@ fn single(text: &str) -> Option<Wish> {
     if let Some(about) = rest(&["what do you remember about ", "what do you know about "]) {
         return Some(Wish::Recall(Some(about)));
     }
+    if let Some(what) = rest(&RECALL) {
+        return Some(reread(&what).unwrap_or_else(|| Wish::Find(bare(&what).to_owned())));
+    }
     if let Some(what) = rest(&REMEMBER) {
         return Some(Wish::Remember(what));
     }
@@ -137,6 +144,40 @@ fn single(text: &str) -> Option<Wish> {
         return Some(Wish::Think(what));
     }
     sum::expression(text).map(Wish::Compute).or_else(|| path(text).map(Wish::Read))
+}
+
+const RECALL: [&str; 10] = [
+    "recall what i said about ",
+    "recall what you said about ",
+    "recall what was said about ",
+    "recall entry ",
+    "recall ",
+    "what did i say about ",
+    "what did i tell you about ",
+    "what did you say about ",
+    "what was said about ",
+    "what have i said about ",
+];
+
+/// An entry that is named by its number: `12`, `12 page 2`.
+fn reread(what: &str) -> Option<Wish> {
+    let mut words = what.split_whitespace();
+    let seq = words.next()?.trim_end_matches(',').parse().ok()?;
+    let page = match (words.next(), words.next(), words.next()) {
+        (None, ..) => None,
+        (Some(word), Some(page), None) if word.eq_ignore_ascii_case("page") => {
+            Some(page.parse().ok()?)
+        }
+        (Some(_), ..) => return None,
+    };
+    Some(Wish::Reread(seq, page))
+}
+
+/// What is talked about, without the small word before it, which need not have stood there.
+fn bare(what: &str) -> &str {
+    let small = ["the ", "my ", "our ", "a ", "an "];
+    let bare = small.iter().find_map(|small| strip(what, small)).map(str::trim);
+    bare.filter(|bare| !bare.is_empty()).unwrap_or(what)
 }
 
 const REMEMBER: [&str; 9] = [

@@ -2,9 +2,8 @@
 
 use std::io::{self, Read};
 
-/// The most bytes of a page. A model is shown about 4,000 tokens of a result whole, of a longer
-/// one only head and tail: a page is what fits.
-pub const PAGE_CAP_BYTES: usize = 12 * 1024;
+pub use crate::text::PAGE_CAP_BYTES;
+
 /// The most lines of a page.
 pub const PAGE_CAP_LINES: u64 = 2000;
 /// How much of a file is looked at to tell whether it is text.

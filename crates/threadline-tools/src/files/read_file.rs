@@ -15,7 +15,7 @@ use threadline_core::tool::{
 use super::page::{self, NotRead, PAGE_CAP_BYTES, PAGE_CAP_LINES, Page, Wish};
 use super::workspace::{NotOpened, Opened, Workspace};
 use crate::arguments;
-use crate::text::{nearest, plain, shortened};
+use crate::text::{nearest, plain, shortened, size};
 
 /// How many names of a folder are told.
 const NAMES_TOLD: usize = 20;
@@ -250,16 +250,6 @@ fn holds(folder: &str, names: &[String]) -> String {
     match names.len().saturating_sub(NAMES_TOLD) {
         0 => format!("{folder} has {}", told.join(", ")),
         more => format!("{folder} has {} and {more} more", told.join(", ")),
-    }
-}
-
-/// A number of bytes in a unit for people.
-fn size(bytes: u64) -> String {
-    let units = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1000, "KB")];
-    match units.into_iter().find(|(unit, _)| bytes >= *unit) {
-        Some((unit, name)) => format!("{}.{} {name}", bytes / unit, bytes % unit * 10 / unit),
-        None if bytes == 1 => "1 byte".to_owned(),
-        None => format!("{bytes} bytes"),
     }
 }
 

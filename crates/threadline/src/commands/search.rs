@@ -61,7 +61,7 @@ pub(crate) async fn run(parts: &Parts, arguments: &Search, view: &mut View) -> a
         let rewound = if hit.rewound { "~" } else { " " };
         let line = Line::new()
             .dim(format!("{rewound}{:>6}  {kind:<KIND_WIDTH$}  ", hit.seq))
-            .plain(snippet(&text_found, &text));
+            .plain(search::snippet(&text_found, &text, SNIPPET_CHARS));
         view.row(line)?;
     }
     if more {
@@ -114,20 +114,6 @@ async fn print_json(
     Ok(())
 }
 
-/// The part of a text around the first word that was looked for.
-fn snippet(text: &str, query: &str) -> String {
-    let folded = text.to_lowercase();
-    let words = search::phrases(query).into_iter().flatten();
-    let place = words.filter_map(|word| folded.find(&word)).min().unwrap_or(0);
-    // Folding may change lengths: count characters, which it changes least.
-    let before = folded.get(..place).map_or(0, |head| head.chars().count());
-    let skip = before.saturating_sub(SNIPPET_CHARS / 3);
-    let part: String = text.chars().skip(skip).take(SNIPPET_CHARS).collect();
-    let start = if skip > 0 { "…" } else { "" };
-    let end = if text.chars().count() > skip + SNIPPET_CHARS { "…" } else { "" };
-    format!("{start}{}{end}", part.split_whitespace().collect::<Vec<_>>().join(" "))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -139,16 +125,5 @@ mod tests {
         assert_eq!(words(&["a", "b c", " d "]), "a \"b c\"  d ");
         assert_eq!(words(&["say \"b c\" d"]), "say \"b c\" d");
         assert_eq!(search::phrases(&words(&["slow query", "x"])).len(), 2);
-    }
-
-    #[test]
-    fn a_snippet_shows_what_was_found() {
-        let text = format!("{} the needle is here {}", "x ".repeat(200), "y ".repeat(200));
-        let shown = snippet(&text, "NEEDLE");
-        assert!(
-            shown.contains("needle") && shown.starts_with('…') && shown.ends_with('…'),
-            "{shown}"
-        );
-        assert_eq!(snippet("今天天气很好", "天气"), "今天天气很好");
     }
 }

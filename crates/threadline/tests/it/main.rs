@@ -19,6 +19,7 @@ mod kills;
 mod moving;
 mod pipes;
 mod reading;
+mod recalling;
 mod running;
 mod settings;
 mod stories;
