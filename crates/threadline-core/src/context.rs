@@ -11,7 +11,7 @@ mod render;
 
 use std::sync::Arc;
 
-pub use self::render::{PROJECTION_VERSION, Material, render};
+pub use self::render::{Material, PROJECTION_VERSION, render};
 use crate::history::fact::{Attachment, Block, Invocation, Status, Stop};
 pub use crate::history::sections::Level;
 use crate::id::{CallId, Seq};

@@ -15,10 +15,10 @@ mod recall;
 pub(crate) mod replay;
 pub mod verify;
 
-
 use async_trait::async_trait;
 
 pub use error::{LockedBy, StoreError};
+pub use gather::{gather, gather_with};
 pub use lease::{ClaimId, Lease};
 pub use listing::{Conversation, Cursor, Filter, Listing, Origin, Sort};
 pub use open::{
@@ -27,7 +27,6 @@ pub use open::{
 };
 pub use read::{Direction, PAGE_CAP_BYTES, Page};
 pub use recall::Recall;
-pub use gather::{gather, gather_with};
 
 use crate::history::batch::{AgentSums, Batch};
 use crate::history::fact::Digest;

@@ -6,7 +6,9 @@ pub use estimate::Estimator;
 use serde::{Deserialize, Serialize};
 
 /// Who counted tokens, as a small number that a store keeps with each count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct CounterId(pub u8);
 

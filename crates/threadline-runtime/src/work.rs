@@ -169,9 +169,7 @@ impl Work {
         let mut at_hand = self.at_hand.remove(&agent).unwrap_or_default();
         self.push(async move {
             let event = match at_hand.gather(&world, id, &gather).await {
-                Ok(gathered) => {
-                    Event::Gathered { agent, ticket, gathered: Box::new(gathered) }
-                }
+                Ok(gathered) => Event::Gathered { agent, ticket, gathered: Box::new(gathered) },
                 Err(error) => Event::NotGathered { agent, ticket, setback: error.into() },
             };
             Done::Gathered(agent, at_hand, Box::new(event))

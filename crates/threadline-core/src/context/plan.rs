@@ -13,8 +13,8 @@ mod levels;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-pub use self::earlier::{Earlier, Line, RecapWish, ShownRecap, Unlisted};
 use self::border::Kept;
+pub use self::earlier::{Earlier, Line, RecapWish, ShownRecap, Unlisted};
 pub use self::levels::LINE_TOKENS;
 use super::Level;
 use crate::history::History;

@@ -15,7 +15,8 @@ use crate::context::{Material, PROJECTION_VERSION, render};
 use crate::history::History;
 use crate::history::entry::Entry;
 use crate::history::fact::{
-    AgentJoined, Digest, EndReason, FailureKind, InvocationStarted, Output, ProjectionOptions, Purpose,
+    AgentJoined, Digest, EndReason, FailureKind, InvocationStarted, Output, ProjectionOptions,
+    Purpose,
 };
 use crate::id::{AgentId, Seq};
 use crate::provider::{
@@ -100,8 +101,7 @@ impl Driver {
         let target = &chosen.target;
         let model = (&target.invocation, &target.profile);
         let screens = self.widgets.screens(agent);
-        let ask =
-            Ask::new(&self.history, agent, model, &joined.options, &shown.catalogue, screens);
+        let ask = Ask::new(&self.history, agent, model, &joined.options, &shown.catalogue, screens);
         let ticket = self.next_ticket();
         let history = self.history.clone();
         let gather = Gather { history, ask, catalogue: shown.kept.clone() };

@@ -9,13 +9,14 @@ use super::batch::{Interaction, LastMessage, MessageKind};
 use super::counts::{Counts, gist, one_line};
 use super::entry::Entry;
 use super::fact::{
-    AgentJoined, Described, Fact, FailureKind, Input, Invocation, InvocationFailed,
-    Output, Purpose, Recap, Sender, Stop, TimerSet, ToolResults, Usage,
+    AgentJoined, Described, Fact, FailureKind, Input, Invocation, InvocationFailed, Output,
+    Purpose, Recap, Sender, Stop, TimerSet, ToolResults, Usage,
 };
 use super::rule::Rule;
 use super::sections::Levels;
 use super::state::{
-    Agent, Correction, Finished, Ledger, OpenCall, OpenOutput, PathState, RecapRange, Stage, Timer, Turn,
+    Agent, Correction, Finished, Ledger, OpenCall, OpenOutput, PathState, RecapRange, Stage, Timer,
+    Turn,
 };
 use crate::id::{AgentId, Seq};
 use crate::outline::{OutlineRow, RowKind};
@@ -469,8 +470,7 @@ impl PathState {
         if self.recaps.len() >= RECAPS_CAP {
             return Err(Rule::TooMany { what: "recaps", cap: RECAPS_CAP });
         }
-        let range =
-            RecapRange {
+        let range = RecapRange {
             seq: entry.seq,
             agent: entry.agent,
             from: recap.from,
@@ -499,7 +499,8 @@ impl PathState {
         if self.corrections.len() >= MODELS_CAP {
             self.corrections.remove(0);
         }
-        let (ours, theirs) = ((before / 2).saturating_add(ours), (counted / 2).saturating_add(theirs));
+        let (ours, theirs) =
+            ((before / 2).saturating_add(ours), (counted / 2).saturating_add(theirs));
         self.corrections.push(Correction { invocation, ours, theirs });
     }
 

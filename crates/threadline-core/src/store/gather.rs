@@ -39,7 +39,8 @@ pub async fn gather_with(
     ask: &Ask,
     recall: &mut Recall,
 ) -> Result<Result<Material, DoesNotFit>, OpenError> {
-    let mut look = Look { store, id, history, agent: ask.agent, outlook: Outlook::default(), recall };
+    let mut look =
+        Look { store, id, history, agent: ask.agent, outlook: Outlook::default(), recall };
     look.first(budget(&ask.options)).await?;
     let plan = loop {
         match plan(history, ask, &look.outlook) {

@@ -1,23 +1,22 @@
 //! The projection: stories in the notation, and what a model sees of them.
 
 mod digest;
-mod properties;
 mod rules;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use threadline_core::context::project::{DoesNotFit, Material, project};
-use threadline_core::context::{Body, Context, Part, Screen, Source};
+use threadline_core::context::plan::{Ask, DoesNotFit};
+use threadline_core::context::{Body, Context, Material, Part, Screen, Source, render};
 use threadline_core::history::History;
 use threadline_core::history::batch::Batch;
 use threadline_core::history::entry::Entry;
-use threadline_core::history::fact::{Block, Detail, Fact, ProjectionOptions};
+use threadline_core::history::fact::Block;
 use threadline_core::id::{AgentId, Seq};
 use threadline_core::outline::OutlineRow;
-use threadline_core::tokens::Estimator;
-use threadline_core::tool::Catalogue;
+use threadline_core::tokens::{Estimator, TokenCounter as _};
+use threadline_core::widget::Attached;
 use threadline_testing::notation::{self, Story};
 
 const ADA: AgentId = AgentId(1);
@@ -25,8 +24,8 @@ const ADA: AgentId = AgentId(1);
 /// What was appended, by place.
 #[derive(Default)]
 struct Kept {
-    entries: BTreeMap<Seq, Entry>,
-    rows: BTreeMap<Seq, OutlineRow>,
+    entries: BTreeMap<Seq, Arc<Entry>>,
+    rows: BTreeMap<Seq, Arc<OutlineRow>>,
 }
 
 impl Kept {
@@ -39,33 +38,16 @@ impl Kept {
     }
 
     fn take(&mut self, batch: &Batch) {
-        let entries = batch.entries.iter().map(|placed| (placed.entry.seq, placed.entry.clone()));
-        self.entries.extend(entries);
-        self.rows.extend(batch.rows.iter().map(|row| (row.seq, row.clone())));
+        let entries = batch.entries.iter().map(|placed| &placed.entry);
+        self.entries.extend(entries.map(|entry| (entry.seq, Arc::new(entry.clone()))));
+        self.rows.extend(batch.rows.iter().map(|row| (row.seq, Arc::new(row.clone()))));
     }
 
-    /// All of an agent's thread, and its instruction.
-    fn material(&self, history: &History, agent: AgentId) -> Material {
-        let state = history.agent(agent);
-        let mut window = Vec::new();
-        let mut from = state.and_then(|state| state.row);
-        while let Some(seq) = from {
-            let row = self.rows[&seq].clone();
-            let entry = self.entries[&seq].clone();
-            let mut entries = vec![Arc::new(entry.clone())];
-            if let Fact::ToolResults(sealed) = &entry.fact {
-                let results = sealed.results.iter().map(|seq| self.entries[seq].clone());
-                entries.extend(results.map(Arc::new));
-            }
-            from = row.previous;
-            window.push((row, entries));
-        }
-        window.reverse();
-        let instruction = state.and_then(|state| state.instruction).map(|(seq, _)| {
-            let Fact::InstructionSet(set) = &self.entries[&seq].fact else { panic!("{seq}") };
-            (seq, Arc::clone(&set.text))
-        });
-        Material { instruction, window, screen: None }
+    /// What an agent's model is shown.
+    fn material(&self, history: &History, ask: &Ask) -> Result<Material, DoesNotFit> {
+        let row = |seq| self.rows.get(&seq).cloned();
+        let entry = |seq| self.entries.get(&seq).cloned();
+        Material::at_hand(history, ask, row, entry)
     }
 }
 
@@ -73,33 +55,26 @@ fn story(text: &str) -> Story {
     notation::parse(text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// A window of so many tokens, in our unit and with nothing kept free.
-fn window(tokens: u64) -> ProjectionOptions {
-    ProjectionOptions {
-        window_tokens: tokens,
-        reserve_tokens: 0,
-        capacity_tokens: u64::MAX,
-        factor_percent: 100,
-        detail: Detail::Normal,
-        screen: true,
-    }
+/// What the first agent's model sees at the end of a story.
+fn projected(story: &Story, ask: &Ask) -> Result<Context, DoesNotFit> {
+    let material = Kept::of(story.batches()).material(story.history(), ask)?;
+    Ok(render(&material, &ask.screens))
 }
 
-/// What the first agent's model sees at the end of a story, with a screen, in so many tokens.
-fn projected(
-    story: &Story,
-    screen: Option<&str>,
-    options: &ProjectionOptions,
-) -> Result<Context, DoesNotFit> {
-    let history = story.history();
-    let mut material = Kept::of(story.batches()).material(history, ADA);
-    material.screen = screen.map(Arc::from);
-    project(history, ADA, &material, &Catalogue::default(), options, &Estimator)
+/// The same as text in so many tokens, or why it does not fit.
+fn seen(story: &Story, tokens: u64) -> String {
+    seen_with(story, &[], tokens)
 }
 
-/// The same as text, or why it does not fit.
-fn seen(story: &Story, screen: Option<&str>, tokens: u64) -> String {
-    match projected(story, screen, &window(tokens)) {
+/// The same with screens that were attached to entries.
+fn seen_with(story: &Story, screens: &[(u64, &str)], tokens: u64) -> String {
+    let screens = screens.iter().map(|(seq, text)| Attached {
+        seq: Seq(*seq),
+        text: (*text).into(),
+        tokens: Estimator.count(text),
+    });
+    let ask = Ask { screens: screens.collect(), ..Ask::bare(ADA, tokens) };
+    match projected(story, &ask) {
         Ok(context) => {
             assert!(context.tokens() <= tokens, "{} are over {tokens}", context.tokens());
             shown(&context)

@@ -282,7 +282,8 @@ fn about_course() -> BoxedStrategy<Fact> {
     let spent = || (of(usage()), of(money()));
     let recap = (seq(), seq(), of(shared()), vec(text(), 0..2), vec(text(), 0..2), spent())
         .prop_map(|(from, to, text, hints, dropped, (usage, cost))| {
-            Recap { from, to, text, hints, dropped, usage, cost }.into()
+            let asked = !hints.is_empty();
+            Recap { from, to, text, hints, asked, dropped, usage, cost }.into()
         });
     let conversation = uuid().prop_map(ConversationId);
     prop_oneof![

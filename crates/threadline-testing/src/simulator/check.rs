@@ -11,8 +11,8 @@ use threadline_core::history::History;
 use threadline_core::history::batch::{BATCH_CAP_BYTES, Batch};
 use threadline_core::history::entry::Entry;
 use threadline_core::history::fact::{
-    Answer, Approver, Block, Effect, EndReason, Fact, FailureKind, Limit, Output,
-    Sender, Status, Stop, ToolFinished, Verdict,
+    Answer, Approver, Block, Effect, EndReason, Fact, FailureKind, Limit, Output, Sender, Status,
+    Stop, ToolFinished, Verdict,
 };
 use threadline_core::history::snapshot::Snapshot;
 use threadline_core::history::state::{OpenCall, Stage};

@@ -201,7 +201,12 @@ async fn what_began_a_turn_and_its_newest_exchange_are_gathered(world: &World) {
     let hurry = newest.before().before();
     let gathered = async |tokens| -> Vec<Seq> {
         let (store, history) = (&*story.store, &story.history);
-        shown(&store::gather(store, story.id, history, &Ask::bare(ADA, tokens)).await.unwrap().unwrap())
+        shown(
+            &store::gather(store, story.id, history, &Ask::bare(ADA, tokens))
+                .await
+                .unwrap()
+                .unwrap(),
+        )
     };
     let all = gathered(1_000_000).await;
     assert_eq!(all.len(), 2 + 2 + 600 + 2);

@@ -39,7 +39,8 @@ impl Caps {
         let mut shown: Vec<(Level, u32)> = results
             .iter()
             .map(|tokens| {
-                let level = if current && tokens.live <= self.live { Level::Live } else { Level::Recent };
+                let level =
+                    if current && tokens.live <= self.live { Level::Live } else { Level::Recent };
                 (level, tokens.at(level))
             })
             .collect();
@@ -55,9 +56,10 @@ impl Caps {
         let mut sum: u64 = shown.iter().map(|(_, tokens)| u64::from(*tokens)).sum();
         while sum > self.results {
             let lowered = |tokens: &Levels<u32>| tokens.at(to).saturating_add(hint(to));
-            let smaller = shown.iter_mut().zip(results).filter(|((level, now), tokens)| {
-                *level > to && lowered(tokens) < *now
-            });
+            let smaller = shown
+                .iter_mut()
+                .zip(results)
+                .filter(|((level, now), tokens)| *level > to && lowered(tokens) < *now);
             // The first of equals, so that it does not matter how they are looked through.
             let Some((largest, tokens)) = smaller.rev().max_by_key(|((_, now), _)| *now) else {
                 return;

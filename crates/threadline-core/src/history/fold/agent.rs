@@ -95,7 +95,12 @@ impl Agent {
 }
 
 impl Turn {
-    pub(super) fn new(start: Seq, transcript: bool, agent: &Agent, pins: Arc<BTreeSet<Seq>>) -> Self {
+    pub(super) fn new(
+        start: Seq,
+        transcript: bool,
+        agent: &Agent,
+        pins: Arc<BTreeSet<Seq>>,
+    ) -> Self {
         Self {
             start,
             opening: Vec::new(),

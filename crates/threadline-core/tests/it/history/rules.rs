@@ -261,6 +261,7 @@ fn recap(n: u64) -> Recap {
         from: Seq(n),
         to: Seq(n),
         text,
+        asked: false,
         hints: Vec::new(),
         dropped: Vec::new(),
         usage: None,
