@@ -2,6 +2,7 @@
 
 mod bpe;
 mod estimate;
+pub mod media;
 
 use std::sync::Arc;
 
