@@ -1,7 +1,12 @@
 //! Counting tokens.
 
+mod bpe;
 mod estimate;
+pub mod media;
 
+use std::sync::Arc;
+
+pub use bpe::{Cl100k, O200k};
 pub use estimate::Estimator;
 use serde::{Deserialize, Serialize};
 
@@ -30,4 +35,14 @@ pub trait TokenCounter: Send + Sync {
 
     /// The tokens of a text.
     fn count(&self, text: &str) -> u32;
+}
+
+/// The counter of an id, if this version has it: what was counted with it can be counted again.
+pub fn by_id(id: &str) -> Option<Arc<dyn TokenCounter>> {
+    match id {
+        O200k::ID => Some(Arc::new(O200k)),
+        Cl100k::ID => Some(Arc::new(Cl100k)),
+        Estimator::ID => Some(Arc::new(Estimator)),
+        _ => None,
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use threadline_core::drive::{Outcome, Run};
-use threadline_core::history::fact::{Attachment, Digest};
+use threadline_core::history::fact::{Attachment, Digest, Extent};
 use threadline_core::history::metadata::Metadata;
 use threadline_core::store::{Blobs, PIECE_CAP_BYTES, StoreError};
 use threadline_core::tool::{
@@ -140,7 +140,8 @@ async fn keep(blobs: &dyn Blobs, product: Product) -> Result<Attachment, StoreEr
         Product::Made { bytes, media_type, name } => {
             let digest = keep_bytes(blobs, &bytes).await?;
             let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-            Ok(Attachment { digest, size, media_type, name })
+            let extent = Extent::of(&bytes);
+            Ok(Attachment { digest, size, media_type, name, extent })
         }
     }
 }

@@ -12,7 +12,7 @@ use threadline_core::clock::Clock as _;
 use threadline_core::history::Stamp;
 use threadline_core::id::ConversationId;
 use threadline_core::store::{Conversation, Filter, Listing, Sort, Storage, StoreError};
-use threadline_core::tokens::Estimator;
+use threadline_core::tokens::O200k;
 use threadline_providers::guide::Guide;
 use threadline_providers::models::StaticModels;
 use threadline_providers::scripted::{Script, Scripted};
@@ -25,7 +25,7 @@ pub(crate) struct Parts {
     pub(crate) store: Arc<dyn Storage>,
     pub(crate) ids: RandomIds,
     pub(crate) clock: SystemClock,
-    pub(crate) counter: Estimator,
+    pub(crate) counter: O200k,
     /// The database file.
     pub(crate) db: PathBuf,
 }
@@ -46,7 +46,7 @@ impl Parts {
             store,
             ids: RandomIds,
             clock: SystemClock,
-            counter: Estimator,
+            counter: O200k,
             db: config.db.clone(),
         })
     }

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
 
 use threadline_core::drive::Limits;
 use threadline_core::history::fact::AgentJoined;
 use threadline_core::id::TenantId;
 use threadline_core::provider::{Models, Provider};
 use threadline_core::store::{Storage, StoreError};
-use threadline_core::tokens::Estimator;
+use threadline_core::tokens::O200k;
 use threadline_core::tool::Tool;
 use threadline_core::widget::Widget;
 use threadline_providers::guide::Guide;
@@ -72,6 +73,7 @@ impl Setup {
 
     /// A runtime over these parts. Refused if two tools or widgets share a name.
     pub fn runtime(self) -> Result<Runtime, WorldRefused> {
+        warm();
         let world = World::new(
             self.store,
             self.provider,
@@ -80,10 +82,16 @@ impl Setup {
             self.widgets,
             Arc::new(SystemClock),
             Arc::new(RandomIds),
-            Arc::new(Estimator),
+            Arc::new(O200k),
         )?;
         Ok(Runtime::new(world.with_limits(self.limits).with_pace(self.pace)))
     }
+}
+
+/// Loads the counter's vocabulary aside, so that the first entry does not wait for it.
+fn warm() {
+    // Without a thread of its own it is loaded by whoever counts first.
+    drop(thread::Builder::new().name("vocabulary".into()).spawn(O200k::load));
 }
 
 /// Opens a database file, and makes it if it is not there.

@@ -244,5 +244,6 @@ async fn attached(store: &dyn Storage, text: &Arc<str>) -> Result<Attachment, St
         size: u64::try_from(text.len()).unwrap_or(u64::MAX),
         media_type: "text/plain; charset=utf-8".into(),
         name: None,
+        extent: None,
     })
 }

@@ -26,7 +26,7 @@ pub use invocation::{
     Purpose,
 };
 pub use message::{
-    Address, Attachment, Block, Foreign, Input, Money, Opaque, Output, Sender, Stop, Text,
+    Address, Attachment, Block, Extent, Foreign, Input, Money, Opaque, Output, Sender, Stop, Text,
     ThinkingBlock, ToolCall, Usage,
 };
 

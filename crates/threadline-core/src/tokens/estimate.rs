@@ -12,9 +12,14 @@ use super::TokenCounter;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Estimator;
 
+impl Estimator {
+    /// Its name and version.
+    pub const ID: &'static str = "estimate-o200k-1";
+}
+
 impl TokenCounter for Estimator {
     fn id(&self) -> &'static str {
-        "estimate-o200k-1"
+        Self::ID
     }
 
     fn count(&self, text: &str) -> u32 {

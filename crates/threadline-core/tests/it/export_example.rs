@@ -54,6 +54,7 @@ fn example() -> Vec<Line> {
         size: 11,
         media_type: "text/plain".into(),
         name: Some("oslo.txt".into()),
+        extent: None,
     };
     let input = Input { attachments: vec![attachment], ..Input::from_person("what does it say?") };
     let ids = Counted(AtomicU8::new(0));

@@ -101,6 +101,27 @@ fn what_a_body_leaves_out_is_nothing() {
     }
 }
 
+#[test]
+fn what_was_added_to_a_kind_is_read_and_written_again() {
+    for (kind, body) in [
+        (
+            "input",
+            r#"{"sections":[],"attachments":[{"digest":"69c45c38b10dd5bc864100de29b079751ec51651f5793af7cf0466438568b6c3","size":48213,"media_type":"image/png","extent":{"pixels":{"width":1024,"height":768}}}],"from":{"person":{}}}"#,
+        ),
+        (
+            "tool_finished",
+            r#"{"call":"c6.0","name":"print","status":"success","attachments":[{"digest":"69c45c38b10dd5bc864100de29b079751ec51651f5793af7cf0466438568b6c3","size":48213,"media_type":"application/pdf","name":"oslo.pdf","extent":{"pages":3}}]}"#,
+        ),
+    ] {
+        let mut record = golden::read(kind);
+        record.body = body.into();
+        let entry = record.open().unwrap();
+        assert!(!matches!(entry.fact, Fact::Unrecognised(_)), "{kind} is not understood");
+        let again = Record::seal(&entry, record.salt, GENESIS).unwrap();
+        assert_eq!(String::from_utf8(again.body).unwrap(), body, "{kind}");
+    }
+}
+
 /// Checks how choices are spelled in bodies; the golden files hold only one of each.
 fn check_spelling<T: Serialize>(choices: &[T], expected: &str) {
     assert_eq!(serde_json::to_string(choices).unwrap(), expected);

@@ -12,11 +12,11 @@ use threadline_core::history::entry::Entry;
 use threadline_core::history::fact::{
     Address, AgentCalled, AgentJoined, AgentLeft, AgentReturned, Answer, ApprovalAsked,
     ApprovalGiven, Approver, Attachment, Authority, Block, CallMode, CallOptions, Described,
-    Detail, Digest, Effect, EndReason, Fact, FailureKind, Foreign, Forked, Input, InstructionSet,
-    Invocation, InvocationFailed, InvocationStarted, Limit, Money, Moved, Note, Output, Pinned,
-    PolicySet, ProjectionOptions, Purpose, Recap, Rewound, Sender, Status, Stop, Text, Thinking,
-    ThinkingBlock, TimerCleared, TimerSet, ToolCall, ToolFinished, ToolResults, ToolStarted,
-    TurnEnded, Unrecognised, Usage, Verdict, WidgetChanged,
+    Detail, Digest, Effect, EndReason, Extent, Fact, FailureKind, Foreign, Forked, Input,
+    InstructionSet, Invocation, InvocationFailed, InvocationStarted, Limit, Money, Moved, Note,
+    Output, Pinned, PolicySet, ProjectionOptions, Purpose, Recap, Rewound, Sender, Status, Stop,
+    Text, Thinking, ThinkingBlock, TimerCleared, TimerSet, ToolCall, ToolFinished, ToolResults,
+    ToolStarted, TurnEnded, Unrecognised, Usage, Verdict, WidgetChanged,
 };
 use threadline_core::history::metadata::{Metadata, Value};
 use threadline_core::history::sections::{Section, Shorter};
@@ -373,8 +373,22 @@ fn thinking() -> impl Strategy<Value = Thinking> {
 
 /// Any attachment.
 pub(crate) fn attachment() -> impl Strategy<Value = Attachment> {
-    (digest(), any::<u64>(), shared(), of(shared()))
-        .prop_map(|(digest, size, media_type, name)| Attachment { digest, size, media_type, name })
+    (digest(), any::<u64>(), shared(), of(shared()), of(extent())).prop_map(
+        |(digest, size, media_type, name, extent)| Attachment {
+            digest,
+            size,
+            media_type,
+            name,
+            extent,
+        },
+    )
+}
+
+fn extent() -> impl Strategy<Value = Extent> {
+    prop_oneof![
+        any::<(u32, u32)>().prop_map(|(width, height)| Extent::Pixels { width, height }),
+        any::<u32>().prop_map(Extent::Pages),
+    ]
 }
 
 fn shorter() -> impl Strategy<Value = Shorter> {

@@ -1,4 +1,12 @@
-//! The estimate of tokens against counts of the real o200k vocabulary.
+//! Token counts: the estimate, held against the real o200k vocabulary, and the exact ones.
+
+macro_rules! text {
+    ($name:literal) => {
+        ($name, include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/texts/", $name, ".txt")))
+    };
+}
+
+mod exact;
 
 use threadline_core::tokens::{Estimator, TokenCounter as _};
 
@@ -7,12 +15,6 @@ fn check(name: &str, text: &str, exact: u32, within_percent: u32) {
     let estimate = Estimator.count(text);
     let apart = estimate.abs_diff(exact) * 100;
     assert!(apart <= exact * within_percent, "{name}: {estimate} for {exact}");
-}
-
-macro_rules! text {
-    ($name:literal) => {
-        ($name, include_str!(concat!("../texts/", $name, ".txt")))
-    };
 }
 
 #[test]

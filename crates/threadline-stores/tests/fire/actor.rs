@@ -339,7 +339,8 @@ impl Actor {
         store.finish_upload(upload).await?;
         witness.see(Event::Done(claim));
         let media_type = "application/octet-stream".into();
-        self.attachment = Some(Attachment { digest, size: size as u64, media_type, name: None });
+        self.attachment =
+            Some(Attachment { digest, size: size as u64, media_type, name: None, extent: None });
         Ok(())
     }
 

@@ -45,7 +45,7 @@ pub(crate) async fn generated(store: &dyn Storage, seed: u64, entries: u64) -> C
         }
         let digest = store.finish_upload(upload).await.unwrap();
         let media_type = "application/octet-stream".into();
-        attachments.push(Attachment { digest, size, media_type, name: None });
+        attachments.push(Attachment { digest, size, media_type, name: None, extent: None });
     }
     let agents = u32::try_from(1 + seed % 4).unwrap();
     let mixed = GeneratorOptions::mixed(seed, agents);
@@ -320,7 +320,7 @@ fn child() {
         let witness = Remembering::default();
         actor.say_more(&from, &witness).await.unwrap();
         let media_type = Arc::from("application/octet-stream");
-        actor.attach(Attachment { digest, size, media_type, name: None });
+        actor.attach(Attachment { digest, size, media_type, name: None, extent: None });
         for _ in 0..megabytes {
             actor.say_at_length(&from, &witness, 1 << 19).await.unwrap();
         }

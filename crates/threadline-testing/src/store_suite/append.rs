@@ -122,7 +122,8 @@ async fn another_batch_at_the_same_place_is_refused(world: &World) {
 async fn an_attachment_must_be_there_first(world: &World) {
     let mut story = Story::begin(world, &world.open().await).await;
     let digest = Digest::of(b"a picture");
-    let attachment = Attachment { digest, size: 9, media_type: "image/png".into(), name: None };
+    let attachment =
+        Attachment { digest, size: 9, media_type: "image/png".into(), name: None, extent: None };
     let input = Input { attachments: vec![attachment], ..Input::from_person("look") };
     let proposed = story.propose([said(ADA, "wait"), (ADA, input.into())]);
     let error = story.refuse(&proposed).await;

@@ -207,7 +207,8 @@ async fn what_cannot_be_taken_is_refused(world: &World) {
     let long = item(&"k".repeat(CLIENT_KEY_CAP_BYTES + 1), "x");
     refused!(story.store.enqueue(story.id, &long).await, StoreError::TooLarge { .. });
     let digest = Digest::of(b"not here");
-    let attachment = Attachment { digest, size: 8, media_type: "text/plain".into(), name: None };
+    let attachment =
+        Attachment { digest, size: 8, media_type: "text/plain".into(), name: None, extent: None };
     let input = Input { attachments: vec![attachment], ..Input::from_person("look") };
     let missing = Item { body: Body::Input(input), ..item("k", "") };
     refused!(story.store.enqueue(story.id, &missing).await, StoreError::NoAttachment(_));

@@ -168,7 +168,8 @@ async fn batches_follow_each_other(world: &World) {
     forged.base_hash = Digest::of(b"another entry");
     refused!(story.store.stage(stage, &forged, None).await, StoreError::Conflict { .. });
     let digest = Digest::of(b"not here");
-    let attachment = Attachment { digest, size: 8, media_type: "text/plain".into(), name: None };
+    let attachment =
+        Attachment { digest, size: 8, media_type: "text/plain".into(), name: None, extent: None };
     let input = Input { attachments: vec![attachment], ..Input::from_person("look") };
     let mut other = Story::begin(world, &story.store).await;
     other.history = story.fold().await[2].clone();

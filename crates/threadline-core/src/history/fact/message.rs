@@ -104,6 +104,24 @@ pub struct Attachment {
     /// The file's name, if it had one.
     #[serde(default, skip_serializing_if = "is_default")]
     pub name: Option<Arc<str>>,
+    /// How large what they show is, where it was read when they were attached.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub extent: Option<Extent>,
+}
+
+/// How large an image or a document is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Extent {
+    /// The sides of an image.
+    Pixels {
+        /// From left to right.
+        width: u32,
+        /// From top to bottom.
+        height: u32,
+    },
+    /// The pages of a document.
+    Pages(u32),
 }
 
 /// A model answered, and its stream came to its end.
