@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::Widgets;
+use super::{ChangeRefused, Widgets};
 use crate::clock::Timestamp;
 use crate::history::History;
+use crate::history::entry::Entry;
 use crate::history::fact::Fact;
 use crate::id::{AgentId, Seq};
 use crate::tokens::TokenCounter;
@@ -48,13 +49,6 @@ pub struct Showing {
     screen: Option<(Arc<str>, u32)>,
 }
 
-impl Showing {
-    /// The tokens of the screen that is attached to the fact.
-    pub fn tokens(&self) -> u32 {
-        self.screen.as_ref().map_or(0, |(_, tokens)| *tokens)
-    }
-}
-
 impl Widgets {
     /// What becomes of an agent's screens when a fact follows a history; none if nothing does.
     ///
@@ -93,6 +87,21 @@ impl Widgets {
         if let Some((text, tokens)) = showing.screen {
             attached.push(Attached { seq, text, tokens });
         }
+    }
+
+    /// Takes in an entry that follows a history on its path: a widget's change, and the screen
+    /// that is attached to it.
+    pub fn follow(
+        &mut self,
+        history: &History,
+        entry: &Entry,
+        counter: &dyn TokenCounter,
+    ) -> Result<(), ChangeRefused> {
+        self.apply(entry)?;
+        if let Some(showing) = self.showing(history, entry.agent, &entry.fact, entry.at, counter) {
+            self.show(entry.agent, entry.seq, showing);
+        }
+        Ok(())
     }
 
     /// The live screens of an agent's newest turn, oldest first.
