@@ -10,6 +10,7 @@ use crate::clock::Timestamp;
 use crate::history::History;
 use crate::history::entry::Entry;
 use crate::history::fact::Fact;
+use crate::history::state::Agent;
 use crate::id::{AgentId, Seq};
 use crate::tokens::TokenCounter;
 
@@ -67,7 +68,12 @@ impl Widgets {
             Fact::ToolResults(_) => false,
             _ => return None,
         };
-        if !begins && matches!(fact, Fact::Input(_)) {
+        // Calls that were taken back are sealed for the record: no model reads on from there.
+        let taken_back = |agent: &Agent| agent.open_calls().any(|(_, call)| call.withdrawn);
+        if !begins
+            && (matches!(fact, Fact::Input(_))
+                || history.agent(agent).is_some_and(|agent| taken_back(agent)))
+        {
             return None;
         }
         let text = self.screen(history, agent, at);
