@@ -152,6 +152,15 @@ Examples:
   threadline rewind last --to 120
   threadline rewind last --undo")]
     Rewind(Rewind),
+    /// Have a model write what stands for the older part of a conversation
+    ///
+    /// All but the newest exchange is folded then; nothing is deleted, and it can be taken back.
+    #[command(after_help = "\
+Examples:
+  threadline recap last
+  threadline recap last --keep 'all file names' --forget 'the small talk'
+  threadline recap last --undo")]
+    Recap(Recap),
     /// Write a conversation to a file
     ///
     /// The file holds every entry as it was written, and the attachments.
@@ -331,6 +340,24 @@ pub(crate) struct Rewind {
 
     /// Undo the last rewind
     #[arg(long, group = "where")]
+    pub(crate) undo: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Recap {
+    #[arg(value_name = "ID", help = CONVERSATION_HELP)]
+    pub(crate) conversation: ConversationArgument,
+
+    /// What the recap should keep; can be given several times
+    #[arg(long, value_name = "WHAT", conflicts_with = "undo")]
+    pub(crate) keep: Vec<String>,
+
+    /// What the recap can leave out; can be given several times
+    #[arg(long, value_name = "WHAT", conflicts_with = "undo")]
+    pub(crate) forget: Vec<String>,
+
+    /// Take the newest recap back
+    #[arg(long)]
     pub(crate) undo: bool,
 }
 

@@ -8,6 +8,7 @@ mod export;
 mod fork;
 mod import;
 mod list;
+mod recap;
 mod resume;
 mod rewind;
 mod run;
@@ -46,6 +47,7 @@ pub(crate) async fn run(
         Some(Command::Show(arguments)) => show::run(&parts, &arguments, view).await?,
         Some(Command::Search(arguments)) => search::run(&parts, &arguments, view).await?,
         Some(Command::Fork(arguments)) => fork::run(&parts, &arguments, view).await?,
+        Some(Command::Recap(arguments)) => recap::run(&parts, &config, &arguments, view).await?,
         Some(Command::Rewind(arguments)) => rewind::run(&parts, &arguments, view).await?,
         Some(Command::Export(arguments)) => export::run(&parts, &arguments, view).await?,
         Some(Command::Import(arguments)) => import::run(&parts, &arguments, view).await?,

@@ -100,6 +100,14 @@ pub(super) fn inputs(context: &Context) -> impl Iterator<Item = &str> {
     context.parts.iter().filter_map(said)
 }
 
+/// The folded past, if there is one.
+pub(super) fn folded(context: &Context) -> Option<&str> {
+    context.parts.iter().find_map(|part| match (&part.body, part.source) {
+        (Body::Input(input), Source::Earlier { .. }) => Some(&*input.text),
+        (Body::Input(_), Source::Entry(_)) | (Body::Output(_) | Body::Results(_), _) => None,
+    })
+}
+
 /// What an input says. The folded past is not an input.
 fn said(part: &Part) -> Option<&str> {
     match (&part.body, part.source) {
