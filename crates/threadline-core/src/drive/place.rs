@@ -22,7 +22,7 @@ use crate::id::{AgentId, CallId, EntryId, IdSource, Seq};
 use crate::inbox::ItemNumber;
 use crate::provider::Partial;
 use crate::tokens::TokenCounter;
-use crate::widget::{Showing, Widgets};
+use crate::widget::Widgets;
 
 /// How long to wait before a model is asked again: at first, at most, and at most if it said so.
 const BACKOFF_MS: u64 = 1_000;
@@ -103,7 +103,6 @@ impl Sheet<'_> {
         proposal.takes = note.takes;
         let (history, fact) = (self.draft.history(), &proposal.fact);
         let showing = self.widgets.showing(history, agent, fact, self.at, self.counter);
-        proposal.counts.screen_tokens = showing.as_ref().map_or(0, Showing::tokens);
         let from = run_state(self.draft.history(), agent);
         let seq = match self.draft.try_place(proposal) {
             Ok(seq) => seq,

@@ -206,8 +206,9 @@ impl Store {
             return Ok(((history, widgets.clone()), None));
         }
         let counts = Counts::of(&entry.fact, &Estimator);
+        let followed = widgets.follow(&history, entry, &Estimator);
+        followed.map_err(|error| broken(error.to_string()))?;
         let row = history.apply(entry, hash, counts).map_err(|error| broken(error.to_string()))?;
-        widgets.apply(entry).map_err(|error| broken(error.to_string()))?;
         Ok(((history, widgets), row))
     }
 
@@ -251,7 +252,8 @@ impl Store {
                 _ if !path.contains(entry.seq) => history.pass(entry, hash),
                 Fact::Rewound(_) => history.rewind_in_place(entry, hash),
                 fact => {
-                    widgets.apply(entry).map_err(|error| error.to_string())?;
+                    let followed = widgets.follow(&history, entry, &Estimator);
+                    followed.map_err(|error| error.to_string())?;
                     history.apply(entry, hash, Counts::of(fact, &Estimator)).map(drop)
                 }
             };
@@ -274,8 +276,8 @@ impl Store {
                 return None;
             }
             let counts = Counts::of(&stored.entry.fact, &Estimator);
+            widgets.follow(&history, &stored.entry, &Estimator).ok()?;
             history.apply(&stored.entry, stored.record.hash, counts).ok()?;
-            widgets.apply(&stored.entry).ok()?;
         }
         Some((history, widgets))
     }
