@@ -15,8 +15,9 @@ use threadline_core::context::plan::{Ask, Plan, RECALL};
 use threadline_core::context::{Context, Material, PROJECTION_VERSION, render};
 use threadline_core::history::entry::Entry;
 use threadline_core::history::fact::{
-    AgentJoined, Block, CallOptions, Digest, Input, InstructionSet, Invocation, InvocationStarted,
-    Output, Purpose, Stop, Text, ThinkingBlock, ToolFinished, ToolResults, Usage, Verdict,
+    AgentJoined, Block, CallOptions, Digest, Fact, Input, InstructionSet, Invocation,
+    InvocationStarted, Output, Purpose, Stop, Text, ThinkingBlock, ToolFinished, ToolResults,
+    Usage, Verdict,
 };
 use threadline_core::history::{History, Proposal, Stamp};
 use threadline_core::id::{AgentId, CallId, Seq};
@@ -111,9 +112,9 @@ impl Worker {
             widgets: Vec::new(),
             primary: true,
         };
-        worker.place(joined, 0)?;
+        worker.place(joined)?;
         let instruction = text::lines(&mut worker.choices, 900, None, text::prose);
-        worker.place(InstructionSet { text: instruction.into() }, 0)?;
+        worker.place(InstructionSet { text: instruction.into() })?;
         Ok(worker)
     }
 
@@ -138,10 +139,8 @@ impl Worker {
         let body = text::lines(&mut self.choices, tokens, Some(&fact), text::prose);
         let asked = format!("Please solve {ticket}, which is about {text}.\n\n{body}");
         self.write_screen(&ticket);
-        let screen = self.screen.clone();
-        let tokens = O200k.count(&screen);
-        let seq = self.place(Input::from_person(asked), tokens)?;
-        self.attach(seq, screen, tokens);
+        let seq = self.place(Input::from_person(asked))?;
+        self.attach_screen(seq);
         self.planted.push(Planted { row: seq, subject: ticket, value });
         Ok(())
     }
@@ -188,7 +187,7 @@ impl Worker {
             encoder_version: 1,
             why: String::new(),
         };
-        self.place(started, 0)?;
+        self.place(started)?;
         self.left = self.left.saturating_sub(1);
         let usage = Usage { input: estimate_tokens, output: 200, ..Usage::default() };
         if self.left == 0 {
@@ -211,7 +210,7 @@ impl Worker {
             usage,
             cost: None,
         };
-        self.place(output, 0)
+        self.place(output)
     }
 
     /// What the model says and calls, and what comes of the calls.
@@ -250,7 +249,7 @@ impl Worker {
                 warnings: Vec::new(),
                 error: None,
             };
-            results.push(self.place(finished, 0)?);
+            results.push(self.place(finished)?);
             facts.extend(done.fact);
         }
         // The screen lists what is to do, and changes when something of it is done.
@@ -259,11 +258,9 @@ impl Worker {
             let done = self.desk.focus();
             self.write_screen(&done);
         }
-        let screen = if changes { self.screen.clone() } else { String::new() };
-        let tokens = O200k.count(&screen);
-        let row = self.place(ToolResults { output, results, execute_error: None }, tokens)?;
+        let row = self.place(ToolResults { output, results, execute_error: None })?;
         if changes {
-            self.attach(row, screen, tokens);
+            self.attach_screen(row);
         }
         let planted = facts.into_iter();
         self.planted.extend(planted.map(|(subject, value)| Planted { row, subject, value }));
@@ -276,20 +273,16 @@ impl Worker {
         self.screen = format!("# [Live Screen]\n\n## Notebook\n\n{about}\n{notes}");
     }
 
-    fn attach(&mut self, seq: Seq, text: String, tokens: u32) {
-        self.screens.insert(seq, Attached { seq, text: text.into(), tokens });
+    fn attach_screen(&mut self, seq: Seq) {
+        let (text, tokens) = (Arc::from(&*self.screen), O200k.count(&self.screen));
+        self.screens.insert(seq, Attached { seq, text, tokens });
     }
 
-    /// Records a fact, with a screen of so many tokens; the entry it became.
-    fn place(
-        &mut self,
-        fact: impl Into<threadline_core::history::fact::Fact>,
-        screen_tokens: u32,
-    ) -> Outcome<Seq> {
+    /// Records a fact; the entry it became.
+    fn place(&mut self, fact: impl Into<Fact>) -> Outcome<Seq> {
         self.now = self.now.plus_millis(700);
         let stamp = Stamp { at: self.now, ids: &self.ids, counter: &O200k };
-        let mut proposal = Proposal::new(AGENT, fact, &O200k);
-        proposal.counts.screen_tokens = screen_tokens;
+        let proposal = Proposal::new(AGENT, fact, &O200k);
         let proposed = self.history.propose([proposal], stamp)?;
         for row in proposed.batch.rows {
             self.rows.insert(row.seq, Arc::new(row));

@@ -22,7 +22,7 @@ const ROWS: usize = 128;
 
 /// A history at a moment, with what is at hand of it.
 pub(crate) struct Moment {
-    history: History,
+    pub(crate) history: History,
     past: Arc<Past>,
 }
 
@@ -73,15 +73,15 @@ impl Past {
 }
 
 impl Moment {
-    /// Plans a window and puts together what it shows, as gathering does with all at hand.
-    pub(crate) fn material(&self, window_tokens: u64) -> Outcome<Material> {
-        let ask = Ask::bare(AgentId::FIRST, window_tokens);
+    /// Plans a window and puts together what it shows, as gathering does with all at hand; with
+    /// what was looked at for it.
+    pub(crate) fn gather(&self, ask: &Ask) -> Outcome<(Outlook, Material)> {
         let mut outlook = Outlook::default();
         while !outlook.whole && taken(&outlook) <= budget(&ask.options) {
             self.further(&mut outlook);
         }
         let plan = loop {
-            match plan(&self.history, &ask, &outlook)? {
+            match plan(&self.history, ask, &outlook)? {
                 Planned::Plan(plan) => break *plan,
                 Planned::More(More::Path) => self.further(&mut outlook),
                 Planned::More(More::Rows(seqs)) => {
@@ -99,7 +99,7 @@ impl Moment {
             }
             entries.insert(seq, Arc::clone(found));
         }
-        Ok(Material { plan, entries })
+        Ok((outlook, Material { plan, entries }))
     }
 
     fn further(&self, outlook: &mut Outlook) {
