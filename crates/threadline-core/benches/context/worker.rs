@@ -8,6 +8,7 @@ mod call;
 mod text;
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use threadline_core::clock::Timestamp;
@@ -318,7 +319,7 @@ fn catalogue() -> Outcome<(Catalogue, Arc<str>)> {
     for (name, properties) in TOOLS {
         let description = text::lines(&mut choices, 110, None, text::prose);
         let schema = format!(r#"{{"type":"object","properties":{{{properties}}}}}"#);
-        written.push_str(&format!("{name}\n{description}\n{schema}\n"));
+        let _ = writeln!(written, "{name}\n{description}\n{schema}");
         specs.push(Arc::new(ToolSpec {
             name: name.into(),
             description: description.into(),

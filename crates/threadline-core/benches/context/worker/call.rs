@@ -63,10 +63,8 @@ impl Desk {
 
     /// A file of the turn, or another one of the project.
     fn file(&self, choices: &mut Choices) -> String {
-        match choices.percent(60) {
-            true => choices.pick(&self.files).cloned().unwrap_or_default(),
-            false => text::path(choices),
-        }
+        let own = if choices.percent(60) { choices.pick(&self.files) } else { None };
+        own.cloned().unwrap_or_else(|| text::path(choices))
     }
 
     fn read_file(&mut self, choices: &mut Choices) -> Done {
