@@ -35,6 +35,10 @@ struct Session {
     turns: u64,
     moves: u64,
     tokens: u64,
+    /// What the instruction and the tools take.
+    fixed: u64,
+    /// What results take, in rising order.
+    results: Vec<u32>,
     planted: usize,
     steps: u64,
 }
@@ -102,6 +106,8 @@ fn run(seed: u64, window: u64, steps: u64) -> Outcome<Session> {
         turns: 0,
         moves: 0,
         tokens: 0,
+        fixed: 0,
+        results: Vec::new(),
         planted: 0,
         steps,
     };
@@ -115,6 +121,7 @@ fn run(seed: u64, window: u64, steps: u64) -> Outcome<Session> {
         session.moves += u64::from(plan.border != border);
         border = plan.border;
         let system = &context.system.text;
+        session.fixed = Request::new(system, &worker.tools, &mut counted).tokens();
         let budget = window - u64::from(reserve_tokens(window));
         let shown = Shown::new(&worker, system, budget, &mut counted);
         session.sliding.take(sliding(&shown, &mut counted));
@@ -130,6 +137,9 @@ fn run(seed: u64, window: u64, steps: u64) -> Outcome<Session> {
     }
     let agents = worker.history.state().agents.values();
     session.tokens = agents.map(|agent| agent.live_sum).sum();
+    let results = worker.rows.values().flat_map(|row| &row.results);
+    session.results = results.map(|tokens| tokens.live).collect();
+    session.results.sort_unstable();
     Ok(session)
 }
 
@@ -141,6 +151,16 @@ impl Session {
             tokens / steps
         );
         fact(&format!("{window}, seed {seed}: {steps} steps"), told);
+        let (least, most) = (self.results.first().copied(), self.results.last().copied());
+        let median = self.results.get(self.results.len() / 2).copied();
+        let told = format!(
+            "of {} to {} tokens, half of them up to {}; instruction and tools take {}",
+            least.unwrap_or(0),
+            most.unwrap_or(0),
+            median.unwrap_or(0),
+            self.fixed
+        );
+        fact(&format!("  {} results", self.results.len()), told);
         let head = "  prefix      cost    cost/sliding   window used   known   visible";
         fact("", head);
         for (name, course) in [
