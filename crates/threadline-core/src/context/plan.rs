@@ -298,13 +298,14 @@ impl<'a> Planner<'a> {
         let kept = self.kept(&room, &opening_seqs, &pinned)?;
         let earlier = self.earlier(&kept, room.earlier, &opening_seqs, &pinned)?;
         let (earlier, wish) = earlier.map_or((None, None), |(earlier, wish)| (Some(earlier), wish));
-        let pieces = self.pieces(&kept, earlier, &opening, &pinned);
+        let (border, moved) = (kept.border(), kept.moved);
+        let pieces = self.pieces(kept, earlier, &opening, &pinned);
         Ok(Plan {
             options,
             instruction: self.instruction(),
             pieces,
-            border: kept.border(),
-            moved: kept.moved,
+            border,
+            moved,
             recall: self.ask.recall,
             wish,
         })
@@ -369,7 +370,7 @@ impl<'a> Planner<'a> {
     /// All parts in their order.
     fn pieces(
         &self,
-        kept: &Kept<'a>,
+        kept: Kept<'a>,
         earlier: Option<Earlier>,
         opening: &[&OutlineRow],
         pinned: &BTreeMap<Seq, &OutlineRow>,
@@ -382,7 +383,8 @@ impl<'a> Planner<'a> {
         let (in_turn, before): (Vec<_>, Vec<_>) =
             folded_pins.partition(|row| turn_folded && row.seq >= start);
         let quoted = |row: &&&OutlineRow| Piece::Row(self.pinned_piece(row));
-        let mut pieces: Vec<Piece> = before.iter().map(quoted).collect();
+        let mut pieces: Vec<Piece> = Vec::with_capacity(kept.most_pieces() + pinned.len());
+        pieces.extend(before.iter().map(quoted));
         if turn_folded {
             pieces.extend(opening.iter().map(|row| {
                 let mut piece = levels::whole_input(row);
@@ -392,8 +394,8 @@ impl<'a> Planner<'a> {
             pieces.extend(in_turn.iter().map(quoted));
         }
         pieces.extend(earlier.map(Piece::Earlier));
-        for exchange in kept.exchanges.iter().rev() {
-            pieces.extend(exchange.pieces.iter().cloned().map(Piece::Row));
+        for exchange in kept.exchanges.into_iter().rev() {
+            pieces.extend(exchange.pieces.into_iter().map(Piece::Row));
         }
         pieces
     }
