@@ -267,6 +267,8 @@ struct Planner<'a> {
     turn: Option<&'a Turn>,
     ask: &'a Ask,
     outlook: &'a Outlook,
+    /// The live screens of the newest turn, if they are shown.
+    screens: &'a [Attached],
     /// The output whose calls are not sealed, which is not shown.
     unsealed: Option<Seq>,
 }
@@ -279,7 +281,8 @@ impl<'a> Planner<'a> {
             Stage::Calling(open) => Some(open.output),
             Stage::Resting | Stage::Asked | Stage::Sealed { .. } => None,
         });
-        Self { history, agent, turn, ask, outlook, unsealed }
+        let screens = if ask.options.screen { ask.screens.as_slice() } else { &[] };
+        Self { history, agent, turn, ask, outlook, screens, unsealed }
     }
 
     fn plan(&self) -> Result<Plan, Stop> {
@@ -348,17 +351,13 @@ impl<'a> Planner<'a> {
         let instruction = self.instruction().map_or(0, |(_, tokens)| tokens);
         free.take(u64::from(instruction), || "the instruction".to_owned())?;
         free.take(u64::from(self.ask.catalogue_tokens), || "the list of tools".to_owned())?;
-        let sum = |rows: &mut dyn Iterator<Item = &&OutlineRow>| {
-            rows.map(|row| u64::from(row.tokens.live)).sum::<u64>()
-        };
+        let began = opening.iter().map(|row| u64::from(row.tokens.live)).sum();
+        let pins = pinned.values().map(|row| u64::from(levels::pinned_row(row).tokens)).sum();
         let name = |what: &str, rows: &mut dyn Iterator<Item = &&OutlineRow>| {
             name(what, &rows.map(|row| row.seq).collect::<Vec<_>>())
         };
-        free.take(sum(&mut opening.iter()), || name("what began the turn", &mut opening.iter()))?;
-        let quotes = u64::try_from(pinned.len()).unwrap_or(u64::MAX) * u64::from(LINE_TOKENS);
-        free.take(sum(&mut pinned.values()) + quotes, || {
-            name("what is pinned", &mut pinned.values())
-        })?;
+        free.take(began, || name("what began the turn", &mut opening.iter()))?;
+        free.take(pins, || name("what is pinned", &mut pinned.values()))?;
         let window = ours(&self.ask.options, self.ask.options.window_tokens);
         let earlier = (window / EARLIER_SHARE).max(EARLIER_LEAST).min(free.0);
         let capacity = free.0 - earlier;
@@ -381,7 +380,7 @@ impl<'a> Planner<'a> {
         let folded_pins = pinned.values().filter(|row| folded(row.seq));
         let (in_turn, before): (Vec<_>, Vec<_>) =
             folded_pins.partition(|row| turn_folded && row.seq >= start);
-        let quoted = |row: &&&OutlineRow| Piece::Row(self.pinned_piece(row));
+        let quoted = |row: &&&OutlineRow| Piece::Row(levels::pinned_row(row));
         let mut pieces: Vec<Piece> = before.iter().map(quoted).collect();
         if turn_folded {
             pieces.extend(opening.iter().map(|row| {
@@ -396,23 +395,6 @@ impl<'a> Planner<'a> {
             pieces.extend(exchange.pieces.iter().cloned().map(Piece::Row));
         }
         pieces
-    }
-
-    /// A pinned entry whose exchange is folded.
-    fn pinned_piece(&self, row: &OutlineRow) -> Row {
-        match row.kind {
-            RowKind::Message | RowKind::Input => levels::whole_input(row),
-            RowKind::Output
-            | RowKind::Answer
-            | RowKind::Results
-            | RowKind::Ended
-            | RowKind::Recap => Row {
-                seq: row.seq,
-                shape: Shape::Quoted,
-                tokens: row.tokens.live.saturating_add(LINE_TOKENS),
-                screen: None,
-            },
-        }
     }
 }
 
