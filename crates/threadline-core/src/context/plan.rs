@@ -132,6 +132,22 @@ pub struct Outlook {
     pub others: BTreeMap<Seq, Option<Arc<OutlineRow>>>,
 }
 
+impl Outlook {
+    /// The row of an entry, if it is on the path; none if that is not known.
+    fn row(&self, seq: Seq) -> Option<Option<&OutlineRow>> {
+        // Rows are newest first. What the path passes over is not on it.
+        let place = self.rows.binary_search_by(|row| seq.cmp(&row.seq));
+        if let Some(row) = place.ok().and_then(|place| self.rows.get(place)) {
+            return Some(Some(row));
+        }
+        let oldest = self.rows.last().map(|row| row.seq);
+        if self.whole || oldest.is_some_and(|oldest| seq > oldest) {
+            return Some(None);
+        }
+        self.others.get(&seq).map(Option::as_deref)
+    }
+}
+
 /// What a plan needs before it can be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum More {
@@ -260,13 +276,34 @@ impl From<DoesNotFit> for Stop {
     }
 }
 
-/// What a plan is made from.
+/// Running sums of a thread.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    recent: u64,
+    live: u64,
+}
+
+impl Sums {
+    /// Those before an input.
+    fn before(row: &OutlineRow) -> Self {
+        let live = u64::from(row.tokens.live) + u64::from(row.screen_tokens);
+        Self {
+            recent: row.recent_sum.saturating_sub(u64::from(row.tokens.recent)),
+            live: row.live_sum.saturating_sub(live),
+        }
+    }
+}
+
+/// What a plan is made from. Sums are those of the outline: the history may have been folded by
+/// another counter, or without the screens.
 struct Planner<'a> {
     history: &'a History,
     agent: Option<&'a Agent>,
     turn: Option<&'a Turn>,
     ask: &'a Ask,
     outlook: &'a Outlook,
+    /// The running sums before the newest turn, by its first row, once that is known.
+    before_turn: Sums,
     /// The live screens of the newest turn, if they are shown.
     screens: &'a [Attached],
     /// The output whose calls are not sealed, which is not shown.
@@ -281,8 +318,10 @@ impl<'a> Planner<'a> {
             Stage::Calling(open) => Some(open.output),
             Stage::Resting | Stage::Asked | Stage::Sealed { .. } => None,
         });
+        let first = turn.and_then(|turn| outlook.row(turn.start)).flatten();
+        let before_turn = first.map_or_else(Sums::default, Sums::before);
         let screens = if ask.options.screen { ask.screens.as_slice() } else { &[] };
-        Self { history, agent, turn, ask, outlook, screens, unsealed }
+        Self { history, agent, turn, ask, outlook, before_turn, screens, unsealed }
     }
 
     fn plan(&self) -> Result<Plan, Stop> {
@@ -321,18 +360,7 @@ impl<'a> Planner<'a> {
 
     /// The rows of some entries, as far as they are on the thread's path.
     fn rows_of(&self, seqs: &[Seq]) -> Result<Vec<&'a OutlineRow>, Stop> {
-        // Rows are newest first. What the path passes over is not on it.
-        let oldest = self.outlook.rows.last().map(|row| row.seq);
-        let known = |seq: Seq| -> Option<Option<&'a OutlineRow>> {
-            let place = self.outlook.rows.binary_search_by(|row| seq.cmp(&row.seq));
-            if let Some(row) = place.ok().and_then(|place| self.outlook.rows.get(place)) {
-                return Some(Some(row));
-            }
-            if self.outlook.whole || oldest.is_some_and(|oldest| seq > oldest) {
-                return Some(None);
-            }
-            self.outlook.others.get(&seq).map(Option::as_deref)
-        };
+        let known = |seq: Seq| self.outlook.row(seq);
         let unknown = seqs.iter().copied().filter(|seq| known(*seq).is_none());
         let unknown: Vec<Seq> = unknown.collect();
         if !unknown.is_empty() {

@@ -87,7 +87,7 @@ impl<'a> Planner<'a> {
             sums: vec![0],
             over: false,
         };
-        let count = walk.border(0, self.tail(), None)?;
+        let count = walk.border(0, self.tail()?, None)?;
         let mut thinking_from = 0;
         for place in 0..count {
             let Some(shown) = walk.seen.get(place).filter(|shown| shown.exchange.current) else {

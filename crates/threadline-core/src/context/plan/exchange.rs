@@ -109,17 +109,17 @@ impl Planner<'_> {
 
     /// The running sum at a place in the newest turn, by the sum at the levels of such a turn.
     pub(super) fn sum_in_turn(&self, live: u64) -> u64 {
-        let Some(turn) = self.turn else { return live };
-        let within = live.saturating_sub(turn.live_sum_before);
-        turn.recent_sum_before.saturating_add(within)
+        let within = live.saturating_sub(self.before_turn.live);
+        self.before_turn.recent.saturating_add(within)
     }
 
     /// The running sum at the end of the thread.
-    pub(super) fn tail(&self) -> u64 {
-        let Some(agent) = self.agent else { return 0 };
-        match self.turn {
-            Some(_) => self.sum_in_turn(agent.live_sum),
-            None => agent.recent_sum,
+    pub(super) fn tail(&self) -> Result<u64, Stop> {
+        match self.outlook.rows.first() {
+            Some(newest) if self.is_current(newest) => Ok(self.sum_in_turn(newest.live_sum)),
+            Some(newest) => Ok(newest.recent_sum),
+            None if self.outlook.whole => Ok(0),
+            None => Err(Stop::More(More::Path)),
         }
     }
 }

@@ -3,8 +3,12 @@
 use threadline_core::context::plan::Ask;
 use threadline_core::context::render;
 use threadline_core::history::fact::{CallOptions, Invocation};
+use threadline_core::history::{Counts, History};
+use threadline_core::id::Seq;
 use threadline_core::provider::Profile;
+use threadline_core::tokens::{Estimator, TokenCounter};
 use threadline_core::tool::Catalogue;
+use threadline_core::widget::Attached;
 use threadline_testing::notation::Story;
 
 use super::{ADA, Kept, PLENTY, long_turn, projected, read_one, seen_with, shown, story};
@@ -26,6 +30,35 @@ fn the_border_stands_still_and_then_moves_by_a_block() {
     insta::assert_snapshot!(format!("{borders:?}"), @"[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 30, 30, 30, 30, 30, 30, 30, 30, 54, 54, 54, 54, 54, 54, 54, 54, 78, 78, 78, 78, 78, 78, 78, 78, 102]");
 }
 
+/// Counts three times as much as the others do.
+struct Threefold;
+
+impl TokenCounter for Threefold {
+    fn id(&self) -> &'static str {
+        "threefold"
+    }
+
+    fn count(&self, text: &str) -> u32 {
+        Estimator.count(text) * 3
+    }
+}
+
+#[test]
+fn the_border_is_that_of_the_outline_whoever_folded_the_history() {
+    let told = long_turn(30);
+    let kept = Kept::of(told.batches());
+    let mut folded = History::new();
+    for placed in told.batches().iter().flat_map(|batch| &batch.entries) {
+        let counts = Counts::of(&placed.entry.fact, &Threefold);
+        folded.apply(&placed.entry, placed.record.hash, counts).unwrap();
+    }
+    assert_ne!(&folded, told.history());
+    let ask = Ask::bare(ADA, 1500);
+    let plan = |history| kept.material(history, &ask).unwrap().plan;
+    assert!(plan(&folded).border.is_some());
+    assert_eq!(plan(&folded), plan(told.history()));
+}
+
 #[test]
 fn screens_stay_where_they_were_attached_until_the_next_turn() {
     let mut told = story("@ ada joins primary\nuser: look\nada: → list {}");
@@ -43,11 +76,7 @@ fn screens_stay_where_they_were_attached_until_the_next_turn() {
     ");
     let mut off = Ask::bare(ADA, PLENTY);
     off.options.screen = false;
-    off.screens = vec![threadline_core::widget::Attached {
-        seq: threadline_core::id::Seq(2),
-        text: NOON.into(),
-        tokens: 8,
-    }];
+    off.screens = vec![Attached { seq: Seq(2), text: NOON.into(), tokens: 8 }];
     assert!(!shown(&projected(&told, &off).unwrap()).contains("noon"));
     // At rest the last one is still there.
     told.tell("ada: seen").unwrap();
