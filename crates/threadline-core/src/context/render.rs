@@ -24,7 +24,7 @@ pub const PROJECTION_VERSION: u32 = 2;
 /// From so many tokens on, a result that is shown already is named rather than shown again.
 const SAME_LEAST_TOKENS: u32 = 24;
 /// What the line takes that names it.
-const SAME_TOKENS: u32 = 8;
+const SAME_TOKENS: u32 = 12;
 
 /// What the number and the kind of an entry take before its line, in bytes.
 const LINE_BYTES: usize = 20;
