@@ -174,7 +174,7 @@ impl Renderer<'_> {
                 (Level::Gist, row.tokens, words(text))
             }
             (Shape::Quoted, fact) => {
-                let text = format!("[Pinned entry {}]\n{}", row.seq, self.quoted(fact));
+                let text = format!("{}{}", quote_heading(row.seq), self.quoted(fact));
                 (Level::Live, row.tokens, words(text))
             }
             _ => return None,
@@ -306,6 +306,11 @@ impl Renderer<'_> {
         let body = words(text);
         Part { source: Source::Earlier { from, to }, level: Level::Gist, tokens, body }
     }
+}
+
+/// What a pinned entry is quoted under.
+pub(super) fn quote_heading(seq: Seq) -> String {
+    format!("[Pinned entry {seq}]\n")
 }
 
 /// Who says what a line tells.

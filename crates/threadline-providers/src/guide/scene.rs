@@ -43,7 +43,7 @@ impl<'a> Scene<'a> {
         let (before, inputs) = parts.split_at(parts.len() - inputs);
         self.take_results(before);
         if self.results.is_empty() && self.wishes.iter().all(|wish| *wish == Wish::GoOn) {
-            let wishes = inputs.iter().rev().filter_map(said).filter_map(understand);
+            let wishes = inputs.iter().rev().filter_map(wanted);
             let mut wishes = wishes.filter(|wishes| !wishes.contains(&Wish::GoOn));
             self.wishes.extend(wishes.next().unwrap_or_default());
         }
@@ -80,10 +80,9 @@ impl<'a> Newest<'a> {
     fn of(parts: &'a [Part]) -> Self {
         let mut newest = Self { wishes: Vec::new(), unclear: None, before: None };
         let mut rest = parts;
-        while let Some((text, before)) =
-            rest.split_last().and_then(|(part, before)| Some((said(part)?, before)))
-        {
-            match understand(text) {
+        while let Some((part, before)) = rest.split_last() {
+            let Some(text) = said(part) else { break };
+            match wanted(part) {
                 Some(wishes) => drop(newest.wishes.splice(0..0, wishes)),
                 None if rest.len() == parts.len() => newest.unclear = Some(text),
                 None => return newest,
@@ -95,9 +94,14 @@ impl<'a> Newest<'a> {
     }
 }
 
-/// The texts of all visible inputs, oldest first.
+/// The texts of all visible inputs, oldest first. Quotes, and lines on how turns ended, are none.
 pub(super) fn inputs(context: &Context) -> impl Iterator<Item = &str> {
-    context.parts.iter().filter_map(said)
+    context.parts.iter().filter(|part| part.is_message()).filter_map(said)
+}
+
+/// What an input wants, if it is understood.
+fn wanted(part: &Part) -> Option<Vec<Wish>> {
+    said(part).filter(|_| part.is_message()).and_then(understand)
 }
 
 /// What an input says. The folded past is not an input.
