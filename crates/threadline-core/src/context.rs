@@ -81,8 +81,9 @@ impl Part {
             (Body::Input(input), Source::Entry(seq)) => {
                 self.level > Level::Gist && !input.text.starts_with(&render::quote_heading(seq))
             }
-            (Body::Input(_), Source::Earlier { .. })
-            | (Body::Output(_) | Body::Results(_), _) => false,
+            (Body::Input(_), Source::Earlier { .. }) | (Body::Output(_) | Body::Results(_), _) => {
+                false
+            }
         }
     }
 

@@ -159,12 +159,7 @@ pub fn prefix(previous: &Shown<'_>, next: &Shown<'_>) -> Prefix {
 }
 
 /// Why a part is not followed by what followed it.
-fn breach(
-    previous: &Shown<'_>,
-    next: &Shown<'_>,
-    part: &Part,
-    beside: Option<&Part>,
-) -> Breach {
+fn breach(previous: &Shown<'_>, next: &Shown<'_>, part: &Part, beside: Option<&Part>) -> Breach {
     let repinned = |source: Source| match source {
         Source::Entry(seq) => previous.pins.contains(&seq) != next.pins.contains(&seq),
         Source::Earlier { .. } => false,

@@ -8,6 +8,7 @@ use threadline_core::store;
 use threadline_core::widget::Widget as _;
 use threadline_tools::widgets::notebook::{self, Notebook};
 
+use super::super::context;
 use super::slash::{COMMANDS, Slash};
 use super::{Room, Stage, show};
 use crate::view::{Line, counted};
@@ -42,6 +43,10 @@ impl Room<'_> {
                 let text = text.as_str().into();
                 self.change(Body::Command(Command::Instruct { text })).await?;
                 self.told("/instruction", "it counts from the next message on")
+            }
+            Slash::Context => {
+                let talk = super::within(&self.stage)?;
+                context::short(talk.runtime().world(), talk.id(), self.view).await
             }
             Slash::Undo => self.rewind("/undo", Back::Turn).await,
             Slash::Reset => self.rewind("/reset", Back::Start).await,

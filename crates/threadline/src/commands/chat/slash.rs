@@ -15,6 +15,8 @@ pub(super) enum Slash {
     Instruction,
     /// The agent is to be instructed like this.
     SetInstruction(String),
+    /// What the model sees.
+    Context,
     /// Back to before the last turn.
     Undo,
     /// Back to before the first message.
@@ -24,11 +26,12 @@ pub(super) enum Slash {
 }
 
 /// The commands, and what each does.
-pub(super) const COMMANDS: [(&str, &str, &str); 8] = [
+pub(super) const COMMANDS: [(&str, &str, &str); 9] = [
     ("/help", "", "show this"),
     ("/history", "[N]", "show the last N messages, 10 unless told"),
     ("/notebook", "[set TEXT | clear]", "show what the agent remembers, or change it"),
     ("/instruction", "[TEXT]", "show how the agent is instructed, or change it"),
+    ("/context", "", "show what the model sees, and what it takes of its window"),
     ("/undo", "", "go back to before the last turn; nothing is deleted"),
     ("/reset", "", "go back to before the first message; nothing is deleted"),
     ("/exit", "", "leave; the conversation stays"),
@@ -56,6 +59,7 @@ impl Slash {
             "/notebook" => notebook(rest),
             "/instruction" if rest.is_empty() => Ok(Self::Instruction),
             "/instruction" => Ok(Self::SetInstruction(rest.to_owned())),
+            "/context" => alone(Self::Context),
             "/undo" => alone(Self::Undo),
             "/reset" => alone(Self::Reset),
             "/exit" | "/quit" => alone(Self::Exit),
@@ -116,6 +120,7 @@ mod tests {
         assert_eq!(Slash::read("/notebook set a  b "), Ok(set));
         let instruct = Slash::SetInstruction("be brief".to_owned());
         assert_eq!(Slash::read("/instruction be brief"), Ok(instruct));
+        assert_eq!(Slash::read("/context"), Ok(Slash::Context));
         assert_eq!(Slash::read("/exit"), Ok(Slash::Exit));
     }
 
