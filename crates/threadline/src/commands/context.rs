@@ -20,6 +20,7 @@ use self::check::Check;
 use self::diff::Diff;
 use self::parts::{PartLine, lines};
 use self::sight::{Eye, Sight, Started, Wanted};
+use self::table::Found;
 use super::show::find_agent;
 use crate::args::{self, Bounds};
 use crate::compose::Parts;
@@ -53,22 +54,25 @@ pub(crate) async fn run(
     } else {
         None
     };
+    let found = match arguments.text {
+        Some(Some(seq)) => Some(Found::new(&sight, Seq(seq))?),
+        Some(None) | None => None,
+    };
     let report = Report { conversation: &conversation, at: started.as_ref(), sight: &sight };
     if view.json {
         let texts = arguments.text.is_some();
         return report.json(check.as_ref(), diff.as_ref(), texts, view);
     }
     report.head(check.as_ref(), view)?;
-    match (&diff, arguments.text) {
-        (Some(diff), _) => diff.print(view)?,
-        (None, Some(Some(seq))) => table::part(&sight, Seq(seq), view)?,
-        (None, text) => {
+    match (&diff, &found) {
+        (Some(diff), _) => diff.print(view),
+        (None, Some(found)) => found.print(view),
+        (None, None) => {
             bar::print(&sight, view)?;
             view.line(&Line::new())?;
-            table::whole(&sight, text.is_some(), view)?;
+            table::whole(&sight, arguments.text.is_some(), view)
         }
     }
-    Ok(())
 }
 
 /// Shows the short form of what a conversation's primary agent sees now.

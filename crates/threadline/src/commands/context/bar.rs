@@ -130,7 +130,8 @@ pub(super) fn window(sight: &Sight) -> u64 {
 
 /// A share of a window in parts of a thousand.
 pub(super) fn permille(tokens: u64, whole: u64) -> u64 {
-    tokens.saturating_mul(1000).checked_div(whole).unwrap_or(0)
+    let rounded = tokens.saturating_mul(1000).saturating_add(whole / 2);
+    rounded.checked_div(whole).unwrap_or(0)
 }
 
 /// A share for people.

@@ -17,9 +17,9 @@ use threadline_core::history::fact::{
 use threadline_core::history::path::Path;
 use threadline_core::id::{AgentId, ConversationId, Seq};
 use threadline_core::provider::{Provider, Target};
-use threadline_core::store::{self, PIECE_CAP_BYTES, Page, Storage};
+use threadline_core::store::{self, OpenError, PIECE_CAP_BYTES, Page, Storage};
 use threadline_core::tool::Catalogue;
-use threadline_core::widget::Attached;
+use threadline_core::widget::{Attached, Registry, Widgets};
 use threadline_runtime::World;
 
 use crate::view::{grouped, remark};
@@ -132,9 +132,7 @@ impl<'a> Eye<'a> {
         agent: Option<AgentId>,
         wanted: &Wanted<'_>,
     ) -> anyhow::Result<Sight> {
-        let Setting { counter, widgets, .. } = self.setting;
-        let (_, history, widgets) =
-            store::open_with_widgets(self.store, self.id, &**counter, widgets).await?;
+        let (history, widgets) = self.opened(None).await?;
         let agent = agent.map_or_else(|| primary(&history), Ok)?;
         let joined = joined(&history, agent)?;
         let (catalogue, digest) = self.setting.catalogue_of(&joined);
@@ -153,11 +151,7 @@ impl<'a> Eye<'a> {
 
     /// What an agent's model saw when it was asked.
     pub(super) async fn at(&self, started: &Started) -> anyhow::Result<Sight> {
-        let Setting { counter, widgets, .. } = self.setting;
-        let before = started.seq.before();
-        let (history, widgets) =
-            store::history_with_widgets_at(self.store, self.id, before, &**counter, widgets)
-                .await?;
+        let (history, widgets) = self.opened(Some(started.seq.before())).await?;
         let agent = started.agent;
         let joined = joined(&history, agent)?;
         let digest = started.fact.catalogue;
@@ -174,6 +168,32 @@ impl<'a> Eye<'a> {
         let model = known.unwrap_or_else(|| Arc::clone(&started.fact.invocation.model));
         let seen = self.see(&history, joined, Some(model), &ask, (catalogue, digest)).await;
         seen.with_context(|| format!("entry {} cannot be projected again", started.seq))
+    }
+
+    /// The history now or at an entry, and the widgets in their states.
+    async fn opened(&self, at: Option<Seq>) -> anyhow::Result<(History, Widgets)> {
+        match self.opened_with(at, &self.setting.widgets).await {
+            // Whoever only looks need not understand all that widgets were told.
+            Err(unreadable @ OpenError::Widget { .. }) => {
+                remark(&format!("shown without live screens: {unreadable}"));
+                Ok(self.opened_with(at, &Arc::new(Registry::default())).await?)
+            }
+            opened => Ok(opened?),
+        }
+    }
+
+    async fn opened_with(
+        &self,
+        at: Option<Seq>,
+        widgets: &Arc<Registry>,
+    ) -> Result<(History, Widgets), OpenError> {
+        let counter = &*self.setting.counter;
+        if let Some(at) = at {
+            return store::history_with_widgets_at(self.store, self.id, at, counter, widgets).await;
+        }
+        let (_, history, widgets) =
+            store::open_with_widgets(self.store, self.id, counter, widgets).await?;
+        Ok((history, widgets))
     }
 
     /// The newest invocation for a step of an agent, at an entry or before it on its path.
@@ -198,7 +218,7 @@ impl<'a> Eye<'a> {
                     && fact.purpose == Purpose::Step
                     && path.contains(entry.seq)
                 {
-                    return Ok(Some(Started { seq: entry.seq, agent, fact: *fact }));
+                    return Ok(Some(Started { seq: entry.seq, agent, fact }));
                 }
             }
         }

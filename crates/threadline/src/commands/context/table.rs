@@ -1,6 +1,5 @@
 //! The table of parts.
 
-use anyhow::Context as _;
 use threadline_core::id::Seq;
 
 use super::bar::{percent, permille, window};
@@ -45,22 +44,50 @@ pub(super) fn largest(sight: &Sight, most: usize, view: &mut View) -> anyhow::Re
     Ok(u64::try_from(before - lines.len()).unwrap_or(u64::MAX))
 }
 
-/// Prints one part and its text.
-pub(super) fn part(sight: &Sight, seq: Seq, view: &mut View) -> anyhow::Result<()> {
-    let lines = lines(sight, true);
-    let columns = Columns::of(&lines);
-    let entry = Some(seq.0);
-    if let Some(line) = lines.iter().find(|line| line.from == entry && line.to == entry) {
-        return columns.part(line, view);
+/// One part with its text, or one result of a part.
+pub(super) struct Found {
+    columns: Columns,
+    which: Which,
+}
+
+enum Which {
+    Part(PartLine),
+    Result(ResultLine),
+    /// The entry is folded: the part that stands for it.
+    Folded(Seq, PartLine),
+}
+
+impl Found {
+    /// What shows an entry.
+    pub(super) fn new(sight: &Sight, seq: Seq) -> anyhow::Result<Self> {
+        let lines = lines(sight, true);
+        let columns = Columns::of(&lines);
+        let entry = Some(seq.0);
+        for mut line in lines {
+            if line.from == entry && line.to == entry {
+                return Ok(Self { columns, which: Which::Part(line) });
+            }
+            if let Some(place) = line.results.iter().position(|result| result.entry == seq.0) {
+                return Ok(Self { columns, which: Which::Result(line.results.swap_remove(place)) });
+            }
+            if line.from <= entry && entry <= line.to {
+                return Ok(Self { columns, which: Which::Folded(seq, line) });
+            }
+        }
+        anyhow::bail!("entry {seq} is not shown to the model")
     }
-    let mut results = lines.iter().flat_map(|line| &line.results);
-    if let Some(result) = results.find(|result| result.entry == seq.0) {
-        return columns.result(result, view);
+
+    pub(super) fn print(&self, view: &mut View) -> anyhow::Result<()> {
+        match &self.which {
+            Which::Part(line) => self.columns.part(line, view),
+            Which::Result(result) => self.columns.result(result, view),
+            Which::Folded(seq, line) => {
+                let (entries, seq) = (line.entries(), *seq);
+                remark(&format!("entry {seq} is folded; this stands for entries {entries}"));
+                self.columns.part(line, view)
+            }
+        }
     }
-    let folded = lines.iter().find(|line| line.from <= entry && entry <= line.to);
-    let folded = folded.with_context(|| format!("entry {seq} is not shown to the model"))?;
-    remark(&format!("entry {seq} is folded; this stands for entries {}", folded.entries()));
-    columns.part(folded, view)
 }
 
 impl PartLine {
