@@ -8,6 +8,7 @@
 pub mod compare;
 mod digest;
 pub mod plan;
+pub mod recap;
 mod render;
 
 use std::sync::Arc;

@@ -314,6 +314,9 @@ impl Drive {
                 self.work.keep_snapshot(snapshot, for_good);
             }
             Command::Gather { agent, ticket, gather } => self.work.gather(agent, ticket, gather),
+            Command::GatherRecap { agent, ticket, history, ask } => {
+                self.work.gather_recap(agent, ticket, history, ask);
+            }
             Command::Invoke { agent, ticket, request } => {
                 self.work.invoke(agent, ticket, *request);
             }

@@ -103,7 +103,6 @@ CREATE TABLE entry (
   live          INTEGER,
   recent        INTEGER,
   gist_tokens   INTEGER,
-  screen_tokens INTEGER,
   recent_sum    INTEGER,
   live_sum_more INTEGER, -- than recent_sum
   previous_back INTEGER, -- how far back it is
@@ -126,7 +125,6 @@ CREATE TABLE fresh (
   live          INTEGER,
   recent        INTEGER,
   gist_tokens   INTEGER,
-  screen_tokens INTEGER,
   recent_sum    INTEGER,
   live_sum_more INTEGER,
   previous_back INTEGER,

@@ -174,7 +174,10 @@ async fn state(store: &dyn Storage, stage: &Stage) -> (BTreeMap<String, Vec<u8>>
         let doing = agent.state_description;
         write!(text, "\n{} {} {last:?} {doing}", agent.name, agent.present).unwrap();
     }
-    (widgets.encode(), text)
+    // Screens name the entries they are attached to, which lie elsewhere after a fault.
+    let mut states = widgets.encode();
+    states.remove("screens");
+    (states, text)
 }
 
 /// What a model is shown, without where it comes from.

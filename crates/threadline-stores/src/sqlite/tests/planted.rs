@@ -127,7 +127,7 @@ async fn an_outline_row_of_an_entry_that_has_none_is_found() {
     let id = "SELECT min(id) FROM entry WHERE kind IS NULL";
     let (_, seq) = super::super::number::log_and_seq(planted.world.count(id));
     let sql = format!(
-        "UPDATE entry SET kind = 0, live = 1, recent = 1, gist_tokens = 1, screen_tokens = 0,
+        "UPDATE entry SET kind = 0, live = 1, recent = 1, gist_tokens = 1, exchange = 1, counter = 0,
            recent_sum = 1, live_sum_more = 0, turn_back = 1, gist = 'x' WHERE id = ({id})"
     );
     assert!(planted.tells(&sql, seq).await);
