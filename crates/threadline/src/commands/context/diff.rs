@@ -16,6 +16,9 @@ use crate::view::{Line, View, counted, grouped};
 /// How much of a system message a line shows, in characters.
 const WORDS_CAP: usize = 60;
 
+/// What is told of a part that is gone because it is folded now.
+const FOLDED: &str = "folded";
+
 /// What differs.
 #[derive(Serialize)]
 pub(super) struct Diff {
@@ -102,11 +105,31 @@ impl Diff {
         }
         let widest = self.changes.iter().map(|line| range(line.from, line.to).len()).max();
         let entry = widest.unwrap_or(0).max(5);
-        for line in &self.changes {
-            view.row(line.drawn(entry))?;
+        let is_folded = |line: &ChangeLine| line.how == Some(FOLDED);
+        for lines in self.changes.chunk_by(|one, next| is_folded(one) && is_folded(next)) {
+            match lines {
+                [first, .., last] if is_folded(first) => {
+                    view.row(folded_run(lines, first.from, last.to, entry))?;
+                }
+                lines => {
+                    for line in lines {
+                        view.row(line.drawn(entry))?;
+                    }
+                }
+            }
         }
         Ok(())
     }
+}
+
+/// Parts in a row that are folded now, in one line.
+fn folded_run(lines: &[ChangeLine], from: Option<u64>, to: Option<u64>, entry: usize) -> Line {
+    let tokens = lines.iter().filter_map(|line| line.tokens_before).sum();
+    let count = u64::try_from(lines.len()).unwrap_or(u64::MAX);
+    let what = counted(count, "part", "parts");
+    let (place, tokens) = (range(from, to), grouped(tokens));
+    let row = format!("  - {place:>entry$}  {what:<23}  {tokens:>13}");
+    Line::new().bad(row).dim(format!("  [{FOLDED}]"))
 }
 
 impl ChangeLine {
@@ -200,7 +223,7 @@ fn change_line(change: &Change<'_>, before: &Sight, now: &Sight) -> ChangeLine {
         Change::New(part) => told(part, now),
         Change::Gone(part) => {
             let line = told(part, before);
-            let how = folded(part, now).then_some("folded");
+            let how = folded(part, now).then_some(FOLDED);
             let (level, tokens) = (line.level, line.tokens);
             ChangeLine {
                 change: "gone",

@@ -148,7 +148,9 @@ impl Columns {
     fn part(&self, line: &PartLine, view: &mut View) -> anyhow::Result<()> {
         let amount = (line.tokens, line.share_permille);
         let level = line.level.unwrap_or("");
-        self.row((&line.entries(), line.what, level), amount, &line.first_words, view)?;
+        // What results say stands below, one by one.
+        let said = if line.results.is_empty() { &*line.first_words } else { "" };
+        self.row((&line.entries(), line.what, level), amount, said, view)?;
         if let Some(text) = &line.text {
             view.text(text, INDENT)?;
         }
