@@ -67,7 +67,24 @@ fn adds_up(seen: &Value) {
 fn what_the_model_sees_is_told_part_by_part() {
     let home = Home::new();
     home.run(&["run", "add 2 and 3"]).ok();
-    assert_snapshot!(home.run(&["context"]).shown(), @"");
+    assert_snapshot!(home.run(&["context"]).shown(), @r##"
+    (no title)  <id 1>
+      assistant · guide · window 32,000 · reserve 4,096 · capacity 23,100 · factor 100 % · recall on
+
+      [ST#~.................................................-------]
+      S system 31 (0.1 %) · T tools 767 (2.4 %) · # current turn 30 (0.1 %) · ~ screens 10 (0.0 %) · . free 27,066 (84.6 %) · - reserve 4,096 (12.8 %)
+
+      entry  what          level     tokens    share  first words
+          2  system                      31    0.1 %  You are an assistant in a terminal. Answer briefly and in plain text. Us…
+             tools                      767    2.4 %  calculator, recall, read_file, notebook_append, notebook_replace, notebo…
+          3  user          live           6    0.0 %  add 2 and 3
+               screen                    10    0.0 %
+          5  output        live           9    0.0 %  → calculator {"expression":"2 + 3"}
+          8  results       live           7    0.0 %
+          7    calculator  live           7    0.0 %  2 + 3 = 5
+         10  output        live           8    0.0 %  2 + 3 = 5.
+             sum                        838    2.6 %
+    "##);
     let seen = home.run(&["context", "--json"]).json();
     adds_up(&seen);
     assert_eq!(seen["at"], Value::Null);
@@ -82,9 +99,40 @@ fn what_the_model_sees_is_told_part_by_part() {
 #[test]
 fn the_text_of_a_part_is_printed() {
     let home = Home::with(WEATHER);
-    assert_snapshot!(home.run(&["context", TALK, "--text"]).shown(), @"");
-    assert_snapshot!(home.run(&["context", TALK, "--text", "8"]).shown(), @"");
-    assert_snapshot!(home.run(&["context", TALK, "--text", "7"]).told(), @"");
+    assert_snapshot!(home.run(&["context", TALK, "--text"]).shown(), @r##"
+    Weather in Oslo  <talk>
+      planner · guide · window 32,000 · reserve 4,096 · capacity 23,897 · factor 100 % · recall off
+
+      [S=#..................................................-------]
+      S system 2 (0.0 %) · = earlier turns 27 (0.1 %) · # current turn 7 (0.0 %) · . free 27,868 (87.1 %) · - reserve 4,096 (12.8 %)
+
+      entry  what       level     tokens    share  first words
+          3  system                    2    0.0 %  be brief
+          be brief
+          4  user       recent         7    0.0 %  what is the weather in Oslo?
+          what is the weather in Oslo?
+          6  output     live          10    0.0 %  let me look → weather {"city":"Oslo"}
+          let me look
+          → weather {"city":"Oslo"}
+          9  results    recent         5    0.0 %
+          8    weather  recent         5    0.0 %  4 °C, rain
+          4 °C, rain
+         11  output     live           5    0.0 %  It rains in Oslo.
+          It rains in Oslo.
+         12  user       live           5    0.0 %  明天天气怎么样？
+          明天天气怎么样？
+         14  output     live           2    0.0 %  Sun.
+          Sun.
+             sum                      36    0.1 %
+    "##);
+    assert_snapshot!(home.run(&["context", TALK, "--text", "8"]).shown(), @r##"
+    Weather in Oslo  <talk>
+      planner · guide · window 32,000 · reserve 4,096 · capacity 23,897 · factor 100 % · recall off
+
+          8    weather  recent         5    0.0 %  4 °C, rain
+          4 °C, rain
+    "##);
+    assert_snapshot!(home.run(&["context", TALK, "--text", "7"]).told(), @"error: entry 7 is not shown to the model");
 }
 
 #[test]
@@ -158,17 +206,17 @@ fn what_differs_from_the_time_before_is_told() {
     assert_eq!(now["diff"]["against"], *asked.last().unwrap());
     assert_eq!(now["diff"]["changes"][0]["change"], "new");
     let before = asked[0].to_string();
-    assert_snapshot!(home.run(&["context", "--at", &before, "--diff"]).fails(1), @"");
+    assert_snapshot!(home.run(&["context", "--at", &before, "--diff"]).fails(1), @"error: no model was asked before: there is nothing to compare with");
 }
 
 #[test]
 fn what_cannot_be_shown_is_told() {
     let home = Home::with(WEATHER);
-    assert_snapshot!(home.run(&["context", TALK, "--at", "99"]).fails(1), @"");
-    assert_snapshot!(home.run(&["context", TALK, "--at", "4"]).fails(1), @"");
-    assert_snapshot!(home.run(&["context", TALK, "--agent", "nobody"]).fails(1), @"");
-    assert_snapshot!(home.run(&["context", TALK, "--agent", "0"]).fails(1), @"");
-    assert_snapshot!(home.run(&["context", TALK, "--model", "gpt-9"]).fails(1), @"");
+    assert_snapshot!(home.run(&["context", TALK, "--at", "99"]).fails(1), @"error: there is no entry 99; the last is 14");
+    assert_snapshot!(home.run(&["context", TALK, "--at", "4"]).fails(1), @"error: no model was asked for planner at entry 4 or before it");
+    assert_snapshot!(home.run(&["context", TALK, "--agent", "nobody"]).fails(1), @r#"error: there is no agent "nobody"; there is only planner"#);
+    assert_snapshot!(home.run(&["context", TALK, "--agent", "0"]).fails(1), @"error: 0 is the conversation, not an agent");
+    assert_snapshot!(home.run(&["context", TALK, "--model", "gpt-9"]).fails(1), @r#"error: there is no model "gpt-9"; there are: guide"#);
     home.run(&["context", TALK, "--at", "5", "--window", "100"]).fails(2);
     home.run(&["context", TALK, "--window", "0"]).fails(2);
 }
@@ -234,9 +282,31 @@ fn forks_copies_and_empty_ones_are_seen_too() {
 fn a_chat_shows_its_context() {
     let home = Home::new();
     let said = home.feed(b"/context\n", &["chat"]);
-    assert_snapshot!(said.told(), @"");
+    assert_snapshot!(said.told(), @"error: nothing was said yet");
     let said = home.feed(b"add 2 and 3\n/context\n", &["chat"]);
-    assert_snapshot!(said.shown(), @"");
+    assert_snapshot!(said.shown(), @r##"
+    2 + 3 = 5.
+    (no title)  <id 1>
+      assistant · guide · window 32,000 · reserve 4,096 · capacity 23,100 · factor 100 % · recall on
+
+      [ST#~.................................................-------]
+      S system 31 (0.1 %) · T tools 767 (2.4 %) · # current turn 30 (0.1 %) · ~ screens 10 (0.0 %) · . free 27,066 (84.6 %) · - reserve 4,096 (12.8 %)
+
+      entry  what          level     tokens    share  first words
+          2  system                      31    0.1 %  You are an assistant in a terminal. Answer briefly and in plain text. Us…
+             tools                      767    2.4 %  calculator, recall, read_file, notebook_append, notebook_replace, notebo…
+          3  user          live           6    0.0 %  add 2 and 3
+               screen                    10    0.0 %
+          5  output        live           9    0.0 %  → calculator {"expression":"2 + 3"}
+          8  results       live           7    0.0 %
+          7    calculator  live           7    0.0 %  2 + 3 = 5
+         10  output        live           8    0.0 %  2 + 3 = 5.
+             sum                        838    2.6 %
+    --- standard error
+    · calculator 2 + 3
+    ✓ 2 + 3 = 5
+    to come back: threadline chat <id 1>
+    "##);
     let said = home.feed(b"add 2 and 3\n/context\n", &["chat", "--json"]).ok();
     let seen: Value = serde_json::from_str(said.lines().nth(1).unwrap()).unwrap();
     adds_up(&seen);
