@@ -12,7 +12,7 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::agent::{Bounds, Chat, Resume, Run};
-pub(crate) use self::context::Context;
+pub(crate) use self::context::{Context, TextOf};
 use self::number::{at_least_one, entry};
 
 /// A durable, provider-neutral runtime for LLM agents.

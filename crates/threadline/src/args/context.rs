@@ -36,7 +36,18 @@ pub(crate) struct Context {
     pub(crate) diff: bool,
 
     /// Print the text of every part, or only the part of this entry
-    #[arg(long, value_name = "SEQ", num_args = 0..=1, conflicts_with = "diff")]
-    #[arg(value_parser = entry, allow_negative_numbers = true)]
-    pub(crate) text: Option<Option<u64>>,
+    #[arg(long, value_name = "SEQ", num_args = 0..=1, default_missing_value = "all")]
+    #[arg(value_parser = text_of, allow_negative_numbers = true, conflicts_with = "diff")]
+    pub(crate) text: Option<TextOf>,
+}
+
+/// Whose text is wanted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum TextOf {
+    All,
+    Entry(u64),
+}
+
+fn text_of(text: &str) -> Result<TextOf, String> {
+    if text == "all" { Ok(TextOf::All) } else { entry(text).map(TextOf::Entry) }
 }

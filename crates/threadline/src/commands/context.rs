@@ -22,7 +22,7 @@ use self::parts::{PartLine, lines};
 use self::sight::{Eye, Sight, Started, Wanted};
 use self::table::Found;
 use super::show::find_agent;
-use crate::args::{self, Bounds};
+use crate::args::{self, Bounds, TextOf};
 use crate::compose::Parts;
 use crate::config::Config;
 use crate::view::{Line, View, counted, remark};
@@ -55,8 +55,8 @@ pub(crate) async fn run(
         None
     };
     let found = match arguments.text {
-        Some(Some(seq)) => Some(Found::new(&sight, Seq(seq))?),
-        Some(None) | None => None,
+        Some(TextOf::Entry(seq)) => Some(Found::new(&sight, Seq(seq))?),
+        Some(TextOf::All) | None => None,
     };
     let report = Report { conversation: &conversation, at: started.as_ref(), sight: &sight };
     if view.json {

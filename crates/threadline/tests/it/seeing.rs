@@ -108,21 +108,21 @@ fn the_text_of_a_part_is_printed() {
 
       entry  what       level     tokens    share  first words
           3  system                    2    0.0 %  be brief
-          be brief
+               be brief
           4  user       recent         7    0.0 %  what is the weather in Oslo?
-          what is the weather in Oslo?
+               what is the weather in Oslo?
           6  output     live          10    0.0 %  let me look → weather {"city":"Oslo"}
-          let me look
-          → weather {"city":"Oslo"}
+               let me look
+               → weather {"city":"Oslo"}
           9  results    recent         5    0.0 %
           8    weather  recent         5    0.0 %  4 °C, rain
-          4 °C, rain
+               4 °C, rain
          11  output     live           5    0.0 %  It rains in Oslo.
-          It rains in Oslo.
+               It rains in Oslo.
          12  user       live           5    0.0 %  明天天气怎么样？
-          明天天气怎么样？
+               明天天气怎么样？
          14  output     live           2    0.0 %  Sun.
-          Sun.
+               Sun.
              sum                      36    0.1 %
     "##);
     assert_snapshot!(home.run(&["context", TALK, "--text", "8"]).shown(), @r##"
@@ -130,7 +130,7 @@ fn the_text_of_a_part_is_printed() {
       planner · guide · window 32,000 · reserve 4,096 · capacity 23,897 · factor 100 % · recall off
 
           8    weather  recent         5    0.0 %  4 °C, rain
-          4 °C, rain
+               4 °C, rain
     "##);
     assert_snapshot!(home.run(&["context", TALK, "--text", "7"]).told(), @"error: entry 7 is not shown to the model");
 }
@@ -276,6 +276,29 @@ fn forks_copies_and_empty_ones_are_seen_too() {
     let seen = home.run(&["context", "--at", &seq, "--json"]).json();
     assert_eq!(seen["sent"]["context"]["outcome"], "matches");
     home.run(&["context", "--diff"]).fails(1);
+}
+
+#[test]
+fn what_another_process_drives_is_seen_too() {
+    let home = Home::new();
+    home.follows("turn else\n  hang");
+    let started = home.start(&["run", "wait for me"]);
+    home.await_entry(&started.id, "invocation_started");
+    let seen = home.run(&["context", "--json"]).json();
+    assert_eq!(seen["model"], "scripted");
+    let at = asked(&home)[0].to_string();
+    let sent = home.run(&["context", "--at", &at, "--json"]).json();
+    assert_eq!(sent["sent"]["context"]["outcome"], "matches");
+    assert_eq!(sent["sent"]["body"]["outcome"], "matches");
+    assert_eq!(sent["parts"], seen["parts"]);
+    // Without the script nobody knows the model that was asked.
+    home.write(".config/threadline/config.toml", "");
+    let text = home.run(&["context", "--at", &at]).ok();
+    assert!(
+        text.contains("request is not compared: the model that was asked is not known"),
+        "{text}"
+    );
+    started.kill();
 }
 
 #[test]

@@ -101,7 +101,8 @@ pub(super) struct Shares(Vec<Share>);
 struct Share {
     group: Group,
     tokens: u64,
-    share_permille: u64,
+    #[serde(rename = "share_permille")]
+    permille: u64,
 }
 
 impl Shares {
@@ -116,7 +117,7 @@ impl Shares {
                 group => tokens(sight, group),
             };
             taken += tokens;
-            shares.push(Share { group, tokens, share_permille: permille(tokens, whole) });
+            shares.push(Share { group, tokens, permille: permille(tokens, whole) });
         }
         Self(shares)
     }
@@ -170,7 +171,7 @@ pub(super) fn print(sight: &Sight, view: &mut View) -> anyhow::Result<()> {
     let shown = shares.iter().filter(|share| share.tokens > 0);
     let legend = shown.map(|share| {
         let (group, tokens) = (share.group, grouped(share.tokens));
-        let percent = percent(share.share_permille);
+        let percent = percent(share.permille);
         format!("{} {} {tokens} ({percent})", group.cell(), group.name())
     });
     view.remarks(&legend.collect::<Vec<_>>(), "  ")?;
@@ -195,14 +196,8 @@ fn cells(amounts: &[u64], cells: usize) -> Vec<usize> {
     // What is too much is taken from the largest, what is missing goes to it.
     loop {
         let given: usize = shared.iter().sum();
-        let Some(largest) = shared.iter_mut().max() else { break };
-        if given > cells {
-            *largest -= 1;
-        } else if given < cells {
-            *largest += cells - given;
-        } else {
-            break;
-        }
+        let Some(largest) = shared.iter_mut().max().filter(|_| given != cells) else { break };
+        *largest = if given > cells { *largest - 1 } else { *largest + cells - given };
     }
     shared
 }

@@ -8,7 +8,7 @@ use super::sight::Sight;
 use crate::view::{Line, View, grouped, remark};
 
 /// How far a text is indented below its line.
-const INDENT: &str = "      ";
+const INDENT: &str = "           ";
 
 /// Prints all parts, and what they take together.
 pub(super) fn whole(sight: &Sight, texts: bool, view: &mut View) -> anyhow::Result<()> {
