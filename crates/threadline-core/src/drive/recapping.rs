@@ -50,14 +50,23 @@ impl Driver {
         if let Err(none) = self.choose(&self.history, agent) {
             return Err(NotPlaced::Refused(none.to_string()));
         }
-        self.recaps.entry(agent).or_insert(RecapItem { item, hints });
+        // One at a time: the next one is heard of again once this one is taken.
+        let waits =
+            self.recaps.get(&agent).is_some_and(|wanted| self.inbox.contains_key(&wanted.item));
+        let is_written = self.asking.get(&agent).is_some_and(|asking| match &asking.what {
+            What::Step => false,
+            What::Recap(recapping) => recapping.item.is_some(),
+        });
+        if !waits && !is_written {
+            self.recaps.insert(agent, RecapItem { item, hints });
+        }
         Ok(())
     }
 
     /// Whether a recap that someone asked for can begin: not between calls and their seal.
     pub(super) fn wants_recap(&self, agent: AgentId) -> bool {
         let Some(state) = self.history.agent(agent) else { return false };
-        self.recaps.contains_key(&agent)
+        self.recaps.get(&agent).is_some_and(|wanted| self.inbox.contains_key(&wanted.item))
             && state.invoking.is_none()
             && !matches!(state.stage, Stage::Calling(_))
     }

@@ -1,5 +1,7 @@
 //! Opening over the store: what is read back equals what was told, with snapshots or without.
 
+use std::sync::Arc;
+
 use threadline_core::context::plan::{Ask, Piece};
 use threadline_core::context::{Material, render};
 use threadline_core::history::fact::{Effect, Fact, Status, ToolResults};
@@ -224,7 +226,8 @@ async fn what_was_told_is_sound(world: &World) {
     let fork = story.fork(Seq(20)).await;
     for id in [story.id, fork.id] {
         let depth = verify::Depth::Deep;
-        let report = verify::verify(&*story.store, id, depth, &Words, &mut |_| {}).await.unwrap();
+        let report =
+            verify::verify(&*story.store, id, depth, Arc::new(Words), &mut |_| {}).await.unwrap();
         assert!(report.is_sound(), "{:?}", report.findings);
         assert!(report.entries > 0);
     }

@@ -1,5 +1,7 @@
 //! What is derived and wrong is found by a deep verify: each part of it, planted one by one.
 
+use std::sync::Arc;
+
 use rusqlite::params;
 use threadline_core::search::{terms, text_of};
 use threadline_core::store::verify::{Depth, Finding, verify};
@@ -36,7 +38,7 @@ impl Planted {
         change(&connection);
         drop(connection);
         let store = self.world.try_open(&copy)?;
-        let report = verify(&store, self.id, Depth::Deep, &Estimator, &mut |_| {}).await?;
+        let report = verify(&store, self.id, Depth::Deep, Arc::new(Estimator), &mut |_| {}).await?;
         Ok(report.findings)
     }
 
