@@ -2,6 +2,7 @@
 
 use threadline_core::context::{Body, Context, OutputPart, Part, ResultPart, Source};
 use threadline_core::history::fact::{Block, ToolCall};
+use threadline_core::id::Seq;
 
 use super::notebook::Notebook;
 use super::wish::{Wish, understand};
@@ -59,7 +60,7 @@ impl<'a> Scene<'a> {
         };
         let answered = results.results.iter().map(|result| {
             let place = usize::try_from(result.call.index).ok();
-            (place.and_then(|place| calls.get(place)).copied(), result)
+            (place.and_then(|place| calls.get(place)).copied(), original(result, parts))
         });
         self.results = answered.collect();
         self.asked = Newest::of(before).wishes;
@@ -110,6 +111,17 @@ fn said(part: &Part) -> Option<&str> {
         (Body::Input(input), Source::Entry(_)) => Some(&input.text),
         (Body::Input(_), Source::Earlier { .. }) | (Body::Output(_) | Body::Results(_), _) => None,
     }
+}
+
+/// The result that a line names as the same, or else the result itself.
+fn original<'a>(result: &'a ResultPart, parts: &'a [Part]) -> &'a ResultPart {
+    let named = result.text.strip_prefix("[same as seq ").and_then(|rest| rest.strip_suffix(']'));
+    let Some(named) = named.and_then(|seq| seq.parse().ok()).map(Seq) else { return result };
+    let results = parts.iter().filter_map(|part| match &part.body {
+        Body::Results(results) => Some(&results.results),
+        Body::Input(_) | Body::Output(_) => None,
+    });
+    results.flatten().find(|other| other.entry == named).unwrap_or(result)
 }
 
 fn calls(output: &OutputPart) -> Vec<&ToolCall> {

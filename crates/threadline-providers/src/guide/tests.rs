@@ -451,6 +451,23 @@ fn a_turn_that_was_ended_is_not_taken_up_by_itself() {
 }
 
 #[test]
+fn a_result_that_is_shown_already_is_told_as_it_is() {
+    let read = |story: Story, text: &str| {
+        story
+            .says("read a.txt")
+            .calls("read_file", r#"{"path":"a.txt"}"#)
+            .gets(Status::Success, text)
+    };
+    let first = read(Story::new(), "all that is in it");
+    let told = answer(&first);
+    let entry = 4;
+    let again = read(first.answers("done"), &format!("[same as seq {entry}]"));
+    assert_eq!(answer(&again), told);
+    let unknown = read(Story::new(), "[same as seq 99]");
+    assert!(answer(&unknown).contains("[same as seq 99]"));
+}
+
+#[test]
 fn odd_contexts_have_an_answer() {
     insta::assert_snapshot!(answer(&Story::new()), @"says: There is nothing for me to answer. Say `help` to see what I can do.");
     insta::assert_snapshot!(answer(&Story::new().earlier("- add 2 and 3")), @"says: There is nothing for me to answer. Say `help` to see what I can do.");
