@@ -1,6 +1,7 @@
 //! The command line.
 
 mod agent;
+mod context;
 mod number;
 #[cfg(test)]
 mod tests;
@@ -11,6 +12,7 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::agent::{Bounds, Chat, Resume, Run};
+pub(crate) use self::context::{Context, TextOf};
 use self::number::{at_least_one, entry};
 
 /// A durable, provider-neutral runtime for LLM agents.
@@ -127,6 +129,17 @@ Examples:
   threadline show last --agent planner
   threadline show 019a3f2c --all --from 100 --to 120")]
     Show(Show),
+    /// Show what an agent's model sees, part by part
+    ///
+    /// Without options it is what would be sent now. Every part is shown with its entry, the level
+    /// of detail, the tokens it takes and its share of the window.
+    #[command(after_help = "\
+Examples:
+  threadline context
+  threadline context last --window 8000
+  threadline context last --at 120 --diff
+  threadline context last --text 118")]
+    Context(Context),
     /// Find entries by their words
     ///
     /// An entry is found if it has all of them. The newest conversations come first.

@@ -2,6 +2,7 @@
 
 mod agent;
 mod chat;
+mod context;
 mod dev;
 mod doctor;
 mod export;
@@ -45,6 +46,9 @@ pub(crate) async fn run(
         }
         Some(Command::List(arguments)) => list::run(&parts, &arguments, view).await?,
         Some(Command::Show(arguments)) => show::run(&parts, &arguments, view).await?,
+        Some(Command::Context(arguments)) => {
+            context::run(&parts, config, &arguments, view).await?;
+        }
         Some(Command::Search(arguments)) => search::run(&parts, &arguments, view).await?,
         Some(Command::Fork(arguments)) => fork::run(&parts, &arguments, view).await?,
         Some(Command::Recap(arguments)) => recap::run(&parts, &config, &arguments, view).await?,

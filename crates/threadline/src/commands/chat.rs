@@ -275,10 +275,7 @@ impl Room<'_> {
 
     /// The conversation, which has begun.
     fn within(&self) -> anyhow::Result<&Talk> {
-        match &self.stage {
-            Stage::Within(talk) => Ok(talk),
-            Stage::Before { .. } => anyhow::bail!("nothing was said yet"),
-        }
+        within(&self.stage)
     }
 
     /// Changes the conversation; what comes of it is not shown as an answer would be.
@@ -318,6 +315,14 @@ impl Room<'_> {
         }
         written?;
         Ok(ExitCode::from(self.code))
+    }
+}
+
+/// The conversation, which has begun.
+fn within(stage: &Stage) -> anyhow::Result<&Talk> {
+    match stage {
+        Stage::Within(talk) => Ok(talk),
+        Stage::Before { .. } => anyhow::bail!("nothing was said yet"),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::history::{Counts, History};
 use crate::id::{CallId, EntryId, Seq};
 use crate::tokens::Estimator;
 use crate::tool::Handling;
-use crate::widget::{Showing, StateUnreadable};
+use crate::widget::StateUnreadable;
 
 const ADA: AgentId = AgentId(1);
 const BOB: AgentId = AgentId(2);

@@ -8,6 +8,7 @@ use threadline_core::store;
 use threadline_core::widget::Widget as _;
 use threadline_tools::widgets::notebook::{self, Notebook};
 
+use super::super::context;
 use super::slash::{COMMANDS, Slash};
 use super::{Room, Stage, show};
 use crate::view::{Line, counted};
@@ -56,6 +57,10 @@ impl Room<'_> {
                 self.change(Body::Command(Command::Pin { seq, on })).await?;
                 let told = if on { "stays whole" } else { "fades like others" };
                 self.told("/pin", &format!("entry {seq} {told}, from the next turn on"))
+            }
+            Slash::Context => {
+                let talk = super::within(&self.stage)?;
+                context::short(talk.runtime().world(), talk.id(), self.view).await
             }
             Slash::Undo => self.rewind("/undo", Back::Turn).await,
             Slash::Reset => self.rewind("/reset", Back::Start).await,

@@ -21,6 +21,8 @@ pub(super) enum Slash {
     UndoRecap,
     /// An entry is to stay whole, or no longer.
     Pin(u64, bool),
+    /// What the model sees.
+    Context,
     /// Back to before the last turn.
     Undo,
     /// Back to before the first message.
@@ -30,13 +32,14 @@ pub(super) enum Slash {
 }
 
 /// The commands, and what each does.
-pub(super) const COMMANDS: [(&str, &str, &str); 10] = [
+pub(super) const COMMANDS: [(&str, &str, &str); 11] = [
     ("/help", "", "show this"),
     ("/history", "[N]", "show the last N messages, 10 unless told"),
     ("/notebook", "[set TEXT | clear]", "show what the agent remembers, or change it"),
     ("/instruction", "[TEXT]", "show how the agent is instructed, or change it"),
     ("/recap", "[TEXT | undo]", "have the older part recapped, with TEXT in mind; or not"),
     ("/pin", "SEQ", "keep an entry whole in every request; /unpin SEQ lets it fade"),
+    ("/context", "", "show what the model sees, and what it takes of its window"),
     ("/undo", "", "go back to before the last turn; nothing is deleted"),
     ("/reset", "", "go back to before the first message; nothing is deleted"),
     ("/exit", "", "leave; the conversation stays"),
@@ -70,6 +73,7 @@ impl Slash {
                 Ok(seq) if seq > 0 => Ok(Self::Pin(seq, name == "/pin")),
                 Ok(_) | Err(_) => Err(format!("{name} takes the number of an entry")),
             },
+            "/context" => alone(Self::Context),
             "/undo" => alone(Self::Undo),
             "/reset" => alone(Self::Reset),
             "/exit" | "/quit" => alone(Self::Exit),
@@ -130,6 +134,7 @@ mod tests {
         assert_eq!(Slash::read("/notebook set a  b "), Ok(set));
         let instruct = Slash::SetInstruction("be brief".to_owned());
         assert_eq!(Slash::read("/instruction be brief"), Ok(instruct));
+        assert_eq!(Slash::read("/context"), Ok(Slash::Context));
         assert_eq!(Slash::read("/exit"), Ok(Slash::Exit));
         assert_eq!(Slash::read("/recap"), Ok(Slash::Recap(String::new())));
         let recap = Slash::Recap("keep the names".to_owned());
