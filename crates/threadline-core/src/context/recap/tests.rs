@@ -1,3 +1,5 @@
+//! Probes and judgement, by example.
+
 use super::*;
 
 fn source(text: &str) -> RecapSource {
@@ -17,7 +19,8 @@ fn names_and_repeated_numbers_are_probes_and_plain_words_are_not() {
 
 #[test]
 fn a_text_has_few_probes_however_long_it_is() {
-    let text: String = (0..1000).map(|n| format!("file{n}.rs TODO\n- [ ] task {n}\n")).collect();
+    let text = (0..1000)
+        .fold(String::new(), |text, n| text + &format!("file{n}.rs TODO\n- [ ] task {n}\n"));
     assert_eq!(probes(&text).len(), PROBES_CAP);
 }
 

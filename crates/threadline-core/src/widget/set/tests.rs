@@ -180,7 +180,7 @@ fn a_copy_does_not_see_later_changes_and_a_refused_one_changes_nothing() {
     let refused = widgets.apply(&change(3, ADA, "notes", "bad")).unwrap_err();
     assert_eq!(&*refused.widget, "notes");
     widgets.apply(&change(3, BOB, "notes", "bad")).unwrap_err();
-    assert_eq!(widgets.encode().keys().collect::<Vec<_>>(), ["1/notes"]);
+    assert_eq!(widgets.encode().keys().collect::<Vec<_>>(), ["1/notes", "screens"]);
     assert_eq!(shown(&widgets, ADA, "notes"), "1 one\n1 two");
     assert!(registry().get("notes").unwrap().encode().bytes.is_empty());
 }
@@ -221,9 +221,10 @@ fn states_come_back_from_a_snapshot_and_damage_is_told() {
     states.insert("notes".to_owned(), states["1/notes"].clone());
     states.insert("0/board".to_owned(), b"\x04\0\0\x001 ours".to_vec());
     states.insert("2/notes".to_owned(), b"\x03\0".to_vec());
+    states.insert("screens".to_owned(), b"{\"1\":[".to_vec());
     let (read, unreadable) = Widgets::decode(registry(), &states);
-    assert_eq!(unreadable, ["0/board", "01/notes", "1/board", "2/notes", "notes"]);
-    assert_eq!(read.encode().keys().collect::<Vec<_>>(), ["1/notes"]);
+    assert_eq!(unreadable, ["0/board", "01/notes", "1/board", "2/notes", "notes", "screens"]);
+    assert_eq!(read.encode().keys().collect::<Vec<_>>(), ["1/notes", "screens"]);
 }
 
 #[test]
