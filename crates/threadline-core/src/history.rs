@@ -200,6 +200,14 @@ impl History {
         self
     }
 
+    /// This thread's sums as they are stored, where they cannot be counted again.
+    pub(crate) fn adopt_sums(&mut self, row: &OutlineRow) {
+        if let Some(agent) = self.state.agents.get_mut(&row.agent) {
+            let agent = Arc::make_mut(agent);
+            (agent.recent_sum, agent.live_sum) = (row.recent_sum, row.live_sum);
+        }
+    }
+
     /// Goes over entries that are not on the path and are not read.
     pub(crate) fn skip_to(&mut self, head: Seq) {
         self.head = self.head.max(head);

@@ -21,6 +21,11 @@ impl CounterId {
     /// The counters that are known by number; all others are 0.
     const KNOWN: [(u8, &str); 3] = [(1, "o200k"), (2, "cl100k"), (3, "estimate")];
 
+    /// Whether a counter of this version has this number.
+    pub fn is_known(self) -> bool {
+        self.0 == 0 || Self::KNOWN.iter().any(|(number, _)| *number == self.0)
+    }
+
     /// The number of a counter, by how its name begins.
     pub fn of(counter: &dyn TokenCounter) -> Self {
         let known = Self::KNOWN.iter().find(|(_, name)| counter.id().starts_with(name));

@@ -33,6 +33,7 @@ mod blob;
 mod claim;
 pub mod facts;
 mod fork;
+mod gather;
 mod inbox;
 mod intake;
 mod lease;
@@ -129,6 +130,7 @@ pub const CASES: &[(&str, &[Case])] = &[
     ("fork", fork::CASES),
     ("snapshot", snapshot::CASES),
     ("open", open::CASES),
+    ("gather", gather::CASES),
     ("widgets", widgets::CASES),
     ("blob", blob::CASES),
     ("search", search::CASES),

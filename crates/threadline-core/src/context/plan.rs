@@ -132,6 +132,22 @@ pub struct Outlook {
     pub others: BTreeMap<Seq, Option<Arc<OutlineRow>>>,
 }
 
+impl Outlook {
+    /// The row of an entry, if it is on the path; none if that is not known.
+    fn row(&self, seq: Seq) -> Option<Option<&OutlineRow>> {
+        // Rows are newest first. What the path passes over is not on it.
+        let place = self.rows.binary_search_by(|row| seq.cmp(&row.seq));
+        if let Some(row) = place.ok().and_then(|place| self.rows.get(place)) {
+            return Some(Some(row));
+        }
+        let oldest = self.rows.last().map(|row| row.seq);
+        if self.whole || oldest.is_some_and(|oldest| seq > oldest) {
+            return Some(None);
+        }
+        self.others.get(&seq).map(Option::as_deref)
+    }
+}
+
 /// What a plan needs before it can be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum More {
@@ -260,13 +276,35 @@ impl From<DoesNotFit> for Stop {
     }
 }
 
-/// What a plan is made from.
+/// Running sums of a thread.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    recent: u64,
+    live: u64,
+}
+
+impl Sums {
+    /// Those before an input.
+    fn before(row: &OutlineRow) -> Self {
+        Self {
+            recent: row.recent_sum.saturating_sub(u64::from(row.tokens.recent)),
+            live: row.live_sum.saturating_sub(u64::from(row.tokens.live)),
+        }
+    }
+}
+
+/// What a plan is made from. Sums are those of the outline: the history may have been folded by
+/// another counter.
 struct Planner<'a> {
     history: &'a History,
     agent: Option<&'a Agent>,
     turn: Option<&'a Turn>,
     ask: &'a Ask,
     outlook: &'a Outlook,
+    /// The running sums before the newest turn, by its first row, once that is known.
+    before_turn: Sums,
+    /// The live screens of the newest turn, if they are shown.
+    screens: &'a [Attached],
     /// The output whose calls are not sealed, which is not shown.
     unsealed: Option<Seq>,
 }
@@ -279,7 +317,10 @@ impl<'a> Planner<'a> {
             Stage::Calling(open) => Some(open.output),
             Stage::Resting | Stage::Asked | Stage::Sealed { .. } => None,
         });
-        Self { history, agent, turn, ask, outlook, unsealed }
+        let first = turn.and_then(|turn| outlook.row(turn.start)).flatten();
+        let before_turn = first.map_or_else(Sums::default, Sums::before);
+        let screens = if ask.options.screen { ask.screens.as_slice() } else { &[] };
+        Self { history, agent, turn, ask, outlook, before_turn, screens, unsealed }
     }
 
     fn plan(&self) -> Result<Plan, Stop> {
@@ -319,18 +360,7 @@ impl<'a> Planner<'a> {
 
     /// The rows of some entries, as far as they are on the thread's path.
     fn rows_of(&self, seqs: &[Seq]) -> Result<Vec<&'a OutlineRow>, Stop> {
-        // Rows are newest first. What the path passes over is not on it.
-        let oldest = self.outlook.rows.last().map(|row| row.seq);
-        let known = |seq: Seq| -> Option<Option<&'a OutlineRow>> {
-            let place = self.outlook.rows.binary_search_by(|row| seq.cmp(&row.seq));
-            if let Some(row) = place.ok().and_then(|place| self.outlook.rows.get(place)) {
-                return Some(Some(row));
-            }
-            if self.outlook.whole || oldest.is_some_and(|oldest| seq > oldest) {
-                return Some(None);
-            }
-            self.outlook.others.get(&seq).map(Option::as_deref)
-        };
+        let known = |seq: Seq| self.outlook.row(seq);
         let unknown = seqs.iter().copied().filter(|seq| known(*seq).is_none());
         let unknown: Vec<Seq> = unknown.collect();
         if !unknown.is_empty() {
@@ -349,17 +379,13 @@ impl<'a> Planner<'a> {
         let instruction = self.instruction().map_or(0, |(_, tokens)| tokens);
         free.take(u64::from(instruction), || "the instruction".to_owned())?;
         free.take(u64::from(self.ask.catalogue_tokens), || "the list of tools".to_owned())?;
-        let sum = |rows: &mut dyn Iterator<Item = &&OutlineRow>| {
-            rows.map(|row| u64::from(row.tokens.live)).sum::<u64>()
-        };
+        let began = opening.iter().map(|row| u64::from(row.tokens.live)).sum();
+        let pins = pinned.values().map(|row| u64::from(levels::pinned_row(row).tokens)).sum();
         let name = |what: &str, rows: &mut dyn Iterator<Item = &&OutlineRow>| {
             name(what, &rows.map(|row| row.seq).collect::<Vec<_>>())
         };
-        free.take(sum(&mut opening.iter()), || name("what began the turn", &mut opening.iter()))?;
-        let quotes = u64::try_from(pinned.len()).unwrap_or(u64::MAX) * u64::from(LINE_TOKENS);
-        free.take(sum(&mut pinned.values()) + quotes, || {
-            name("what is pinned", &mut pinned.values())
-        })?;
+        free.take(began, || name("what began the turn", &mut opening.iter()))?;
+        free.take(pins, || name("what is pinned", &mut pinned.values()))?;
         let window = ours(&self.ask.options, self.ask.options.window_tokens);
         let earlier = (window / EARLIER_SHARE).max(EARLIER_LEAST).min(free.0);
         let capacity = free.0 - earlier;
@@ -382,7 +408,7 @@ impl<'a> Planner<'a> {
         let folded_pins = pinned.values().filter(|row| folded(row.seq));
         let (in_turn, before): (Vec<_>, Vec<_>) =
             folded_pins.partition(|row| turn_folded && row.seq >= start);
-        let quoted = |row: &&&OutlineRow| Piece::Row(self.pinned_piece(row));
+        let quoted = |row: &&&OutlineRow| Piece::Row(levels::pinned_row(row));
         let mut pieces: Vec<Piece> = Vec::with_capacity(kept.most_pieces() + pinned.len());
         pieces.extend(before.iter().map(quoted));
         if turn_folded {
@@ -398,23 +424,6 @@ impl<'a> Planner<'a> {
             pieces.extend(exchange.pieces.into_iter().map(Piece::Row));
         }
         pieces
-    }
-
-    /// A pinned entry whose exchange is folded.
-    fn pinned_piece(&self, row: &OutlineRow) -> Row {
-        match row.kind {
-            RowKind::Message | RowKind::Input => levels::whole_input(row),
-            RowKind::Output
-            | RowKind::Answer
-            | RowKind::Results
-            | RowKind::Ended
-            | RowKind::Recap => Row {
-                seq: row.seq,
-                shape: Shape::Quoted,
-                tokens: row.tokens.live.saturating_add(LINE_TOKENS),
-                screen: None,
-            },
-        }
     }
 }
 

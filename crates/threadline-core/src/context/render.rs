@@ -24,7 +24,7 @@ pub const PROJECTION_VERSION: u32 = 2;
 /// From so many tokens on, a result that is shown already is named rather than shown again.
 const SAME_LEAST_TOKENS: u32 = 24;
 /// What the line takes that names it.
-const SAME_TOKENS: u32 = 8;
+const SAME_TOKENS: u32 = 12;
 
 /// What the number and the kind of an entry take before its line, in bytes.
 const LINE_BYTES: usize = 20;
@@ -183,7 +183,7 @@ impl<'a> Renderer<'a> {
                 (Level::Gist, row.tokens, words(text))
             }
             (Shape::Quoted, fact) => {
-                let text = format!("[Pinned entry {}]\n{}", row.seq, self.quoted(fact));
+                let text = format!("{}{}", quote_heading(row.seq), self.quoted(fact));
                 (Level::Live, row.tokens, words(text))
             }
             _ => return None,
@@ -325,6 +325,11 @@ impl<'a> Renderer<'a> {
         let body = words(text);
         Part { source: Source::Earlier { from, to }, level: Level::Gist, tokens, body }
     }
+}
+
+/// What a pinned entry is quoted under.
+pub(super) fn quote_heading(seq: Seq) -> String {
+    format!("[Pinned entry {seq}]\n")
 }
 
 /// Who says what a line tells.

@@ -18,6 +18,8 @@ const CALLS_CAP_CHARS: usize = 320;
 pub struct Counts {
     /// Tokens at each level.
     pub tokens: Levels<u32>,
+    /// Tokens of the line on a finished call, with its name and how it ended.
+    pub line_tokens: u32,
     /// Who counted.
     pub counter: CounterId,
 }
@@ -46,7 +48,11 @@ impl Counts {
             Fact::TurnEnded(_) => Levels::all(count(&gist(fact))),
             _ => Levels::default(),
         };
-        Self { tokens, counter: CounterId::of(counter) }
+        let line_tokens = match fact {
+            Fact::ToolFinished(finished) => count(&result_gist(finished)),
+            _ => 0,
+        };
+        Self { tokens, line_tokens, counter: CounterId::of(counter) }
     }
 }
 

@@ -268,7 +268,8 @@ impl PathState {
         if let Some(turn) = &mut agent.turn {
             turn.input = one_line(&text, DESCRIPTION_CAP);
             turn.output.clear();
-            if turn.steps == 0 && turn.opening.len() < TURN_INPUTS_CAP {
+            // What comes once a model was asked has no part in what was fixed by that.
+            if turn.frozen.is_empty() && turn.steps == 0 && turn.opening.len() < TURN_INPUTS_CAP {
                 turn.opening.push(entry.seq);
             }
         }
@@ -346,7 +347,8 @@ impl PathState {
         for result in &finished {
             tokens.live = tokens.live.saturating_add(result.tokens.live);
             tokens.recent = tokens.recent.saturating_add(result.tokens.recent);
-            tokens.gist = tokens.gist.saturating_add(result.tokens.gist);
+            // A line of the results' own lines, with what joins them.
+            tokens.gist = tokens.gist.saturating_add(result.gist_tokens).saturating_add(1);
             let shown_whole = result.tokens.live <= LIVE_RESULT_CAP_TOKENS;
             live = live.saturating_add(if shown_whole {
                 result.tokens.live
@@ -356,9 +358,7 @@ impl PathState {
         }
         let text = finished.iter().map(|f| f.gist.as_str()).collect::<Vec<_>>().join("; ");
         let text = one_line(&text, RESULTS_CAP_CHARS);
-        // A line of the results' own lines, with what joins them, as far as it goes.
-        let joined = tokens.gist.saturating_add(u32::try_from(each.len()).unwrap_or(u32::MAX));
-        tokens.gist = joined.min(RESULTS_CAP_TOKENS);
+        tokens.gist = tokens.gist.min(RESULTS_CAP_TOKENS);
         agent.stage = Stage::Sealed { answered_empty: false };
         if let Some(turn) = &mut agent.turn {
             turn.failures = 0;
@@ -461,9 +461,13 @@ impl PathState {
             return Err(Rule::NoEntry(recap.to));
         }
         self.agent_mut(entry.agent)?;
-        // A recap takes the place of those whose range lies within its own.
-        self.recaps
-            .retain(|old| old.agent != entry.agent || old.from < recap.from || old.to > recap.to);
+        // A recap takes the place of those whose range lies within its own. What someone wanted
+        // folded stays so.
+        let replaces = |old: &RecapRange| {
+            old.agent == entry.agent && old.from >= recap.from && old.to <= recap.to
+        };
+        let asked = recap.asked || self.recaps.iter().any(|old| replaces(old) && old.asked);
+        self.recaps.retain(|old| !replaces(old));
         if recap.text.is_none() {
             return Ok(None);
         }
@@ -475,7 +479,7 @@ impl PathState {
             agent: entry.agent,
             from: recap.from,
             to: recap.to,
-            asked: recap.asked,
+            asked,
         };
         let agent = self.agent_mut(entry.agent)?;
         (agent.invoking_aside, agent.recap_failed) = (None, None);

@@ -248,6 +248,8 @@ pub struct Finished {
     pub tokens: Levels<u32>,
     /// Its result in one line.
     pub gist: String,
+    /// The tokens of that line.
+    pub gist_tokens: u32,
 }
 
 /// A question about a call.

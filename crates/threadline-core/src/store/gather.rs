@@ -132,24 +132,25 @@ impl Look<'_> {
         Ok(())
     }
 
-    /// Reads the rows of some entries. A pin may name an entry that no longer counts.
+    /// Reads the rows of some entries. What a pin or a recap names may no longer count.
     async fn at(&mut self, seqs: &[Seq]) -> Result<(), OpenError> {
         let turn = self.history.agent(self.agent).and_then(|agent| agent.turn.as_ref());
-        let is_pin = |seq: &Seq| turn.is_some_and(|turn| turn.pins.contains(seq));
-        let path = if seqs.iter().any(is_pin) {
-            let rewinds = self.store.rewinds(self.id, Seq::ZERO).await?;
-            let head = self.history.head();
-            let until = rewinds.into_iter().filter(|(stands, _)| *stands <= head);
-            Some(Path::new(head, &until.collect::<Vec<_>>()))
-        } else {
-            None
-        };
+        let began_turn = |seq: &Seq| turn.is_some_and(|turn| turn.opening.contains(seq));
+        let path = if seqs.iter().all(began_turn) { None } else { Some(self.path().await?) };
         for seq in seqs {
-            let counts = !is_pin(seq) || path.as_ref().is_some_and(|path| path.contains(*seq));
+            let counts = path.as_ref().is_none_or(|path| path.contains(*seq));
             let row = if counts { self.row_at(*seq).await? } else { None };
             self.outlook.others.insert(*seq, row);
         }
         Ok(())
+    }
+
+    /// The path as far as the history goes.
+    async fn path(&self) -> Result<Path, OpenError> {
+        let rewinds = self.store.rewinds(self.id, Seq::ZERO).await?;
+        let head = self.history.head();
+        let until = rewinds.into_iter().filter(|(stands, _)| *stands <= head);
+        Ok(Path::new(head, &until.collect::<Vec<_>>()))
     }
 
     async fn row_at(&mut self, seq: Seq) -> Result<Option<Arc<OutlineRow>>, OpenError> {

@@ -344,7 +344,12 @@ async fn widgets_at(
         let mut place = from.history.head().before();
         if complete {
             match path_since(store, id, from.history.head(), at).await? {
-                Ok(path) => return change_along(store, id, decoded, &path).await,
+                Ok(path) => {
+                    let widgets = change_along(store, id, decoded, &path).await?;
+                    // Screens are not made by changes: those of the place itself count.
+                    let (own, _) = Widgets::decode(Arc::clone(registry), &base.widgets);
+                    return Ok(widgets.with_screens_of(own));
+                }
                 Err(earlier) => place = earlier,
             }
         }

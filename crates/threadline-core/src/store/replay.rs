@@ -64,6 +64,20 @@ impl Replay {
         Ok(row)
     }
 
+    /// The same, with the sums of the row that is stored for it.
+    pub(crate) fn take_with_sums_of(
+        &mut self,
+        stored: &OutlineRow,
+        entry: &Entry,
+        hash: Digest,
+        counts: Counts,
+    ) -> Result<Option<OutlineRow>, BrokenRule> {
+        let row = self.history.apply_or_break(entry, hash, counts)?;
+        self.history.adopt_sums(stored);
+        self.remember(entry);
+        Ok(row)
+    }
+
     fn remember(&mut self, entry: &Entry) {
         let rewound = matches!(entry.fact, Fact::Rewound(_));
         if rewound || entry.seq.0.is_multiple_of(CHECKPOINT_EVERY) {

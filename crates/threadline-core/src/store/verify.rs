@@ -16,7 +16,7 @@ use crate::history::record::{GENESIS, Record, UnreadableRecord};
 use crate::history::{Counts, History};
 use crate::id::{ConversationId, Seq};
 use crate::outline::OutlineRow;
-use crate::tokens::TokenCounter;
+use crate::tokens::{CounterId, TokenCounter};
 
 /// How many records are read at a time.
 const PAGE: usize = 1024;
@@ -171,6 +171,8 @@ struct Deep<'a> {
     /// What the index should hold of entries it was not yet compared with.
     unchecked: Vec<(Seq, u64)>,
     attachments: BTreeSet<Digest>,
+    /// The last row that somebody else counted.
+    last_foreign: Seq,
 }
 
 /// Something derived that is read in pages beside the entries.
@@ -216,6 +218,7 @@ impl<'a> Deep<'a> {
             rows: Pages::new(Ahead::ask(storage.outline_ledger(id, Seq::ZERO, PAGE)).await),
             unchecked: Vec::new(),
             attachments: BTreeSet::new(),
+            last_foreign: Seq::ZERO,
         }
     }
 
@@ -244,8 +247,23 @@ impl<'a> Deep<'a> {
         }
         self.check_attachments(entry, report).await?;
         self.check_index(seq, *words, report).await?;
-        let row = self.fold(entry, hash, *counts, report).await?;
-        self.check_row(seq, row.as_ref(), report).await
+        self.next_row().await?;
+        while let Some(stray) = self.rows.next.take_if(|row| row.seq < seq) {
+            report.find(stray.seq, "an outline row has no entry");
+            self.next_row().await?;
+        }
+        let stored = self.rows.next.take_if(|row| row.seq == seq);
+        let row = self.fold(entry, hash, *counts, stored.as_ref(), report).await?;
+        self.check_row(seq, stored, row, report);
+        Ok(())
+    }
+
+    /// Whether the sums of a row can be counted again: not if another counter had a part in them.
+    fn counts_alike(&self, stored: &OutlineRow) -> bool {
+        let agent = self.replay.as_ref().and_then(|replay| replay.history().agent(stored.agent));
+        let previous = agent.and_then(|agent| agent.row);
+        stored.counter == CounterId::of(&*self.counter)
+            && previous.is_none_or(|previous| previous > self.last_foreign)
     }
 
     async fn fold(
@@ -253,8 +271,10 @@ impl<'a> Deep<'a> {
         entry: &Entry,
         hash: Digest,
         counts: Counts,
+        stored: Option<&OutlineRow>,
         report: &mut Report,
     ) -> Result<Option<OutlineRow>, StoreError> {
+        let foreign = stored.filter(|stored| !self.counts_alike(stored));
         let Some(replay) = &self.replay else { return Ok(None) };
         let past = match &entry.fact {
             Fact::Rewound(rewound) => match replay.nearest(rewound.to).cloned() {
@@ -266,8 +286,12 @@ impl<'a> Deep<'a> {
             _ => None,
         };
         let Some(replay) = &mut self.replay else { return Ok(None) };
-        match replay.take(entry, hash, counts, past.as_ref()) {
-            Ok(row) => Ok(row),
+        let taken = match foreign.filter(|_| past.is_none()) {
+            Some(stored) => replay.take_with_sums_of(stored, entry, hash, counts),
+            None => replay.take(entry, hash, counts, past.as_ref()),
+        };
+        match taken {
+            Ok(row) => Ok(row.map(|row| self.as_counted(row, stored, foreign.is_some()))),
             Err(broken) => {
                 report.find(entry.seq, format!("a rule is broken: {}", broken.rule));
                 self.replay = None;
@@ -276,31 +300,44 @@ impl<'a> Deep<'a> {
         }
     }
 
-    async fn check_row(
+    /// The row that an entry gives, with what only another counter can know as it is stored.
+    fn as_counted(
         &mut self,
-        seq: Seq,
-        expected: Option<&OutlineRow>,
-        report: &mut Report,
-    ) -> Result<(), StoreError> {
-        self.next_row().await?;
-        let Some(stored) = &self.rows.next else {
-            if expected.is_some() {
-                report.find(seq, "its outline row is missing");
-            }
-            return Ok(());
-        };
-        if stored.seq == seq {
-            if self.replay.is_some() && expected != Some(stored) {
-                report.find(seq, "its outline row is not what its entry gives");
-            }
-            self.rows.next = None;
-        } else if stored.seq < seq {
-            report.find(stored.seq, "an outline row has no entry");
-            self.rows.next = None;
-        } else if expected.is_some() {
-            report.find(seq, "its outline row is missing");
+        row: OutlineRow,
+        stored: Option<&OutlineRow>,
+        foreign: bool,
+    ) -> OutlineRow {
+        let Some(stored) = stored.filter(|_| foreign) else { return row };
+        let OutlineRow { recent_sum, live_sum, counter, tokens, .. } = *stored;
+        let row = OutlineRow { recent_sum, live_sum, ..row };
+        if counter == row.counter {
+            return row;
         }
-        Ok(())
+        self.last_foreign = self.last_foreign.max(row.seq);
+        let same_calls = stored.results.len() == row.results.len();
+        let results = if same_calls { stored.results.clone() } else { row.results };
+        OutlineRow { tokens, results, counter, ..row }
+    }
+
+    /// Compares the stored row of an entry, if it has one, with the one that the entry gives.
+    fn check_row(
+        &self,
+        seq: Seq,
+        stored: Option<OutlineRow>,
+        expected: Option<OutlineRow>,
+        report: &mut Report,
+    ) {
+        match (stored, expected) {
+            (Some(stored), expected) => {
+                if self.replay.is_some() && expected.as_ref() != Some(&stored) {
+                    report.find(seq, "its outline row is not what its entry gives");
+                } else if !stored.counter.is_known() {
+                    report.find(seq, "nobody knows who counted the tokens of its outline row");
+                }
+            }
+            (None, Some(_)) => report.find(seq, "its outline row is missing"),
+            (None, None) => {}
+        }
     }
 
     async fn next_row(&mut self) -> Result<(), StoreError> {
@@ -414,7 +451,8 @@ impl<'a> Deep<'a> {
     }
 }
 
-/// A remembered state taken on to an entry. The entries were folded before, so they fold.
+/// A remembered state taken on to an entry. The entries were folded before, so they fold, and
+/// their rows were compared.
 async fn fold_on(
     storage: &dyn Storage,
     id: ConversationId,
@@ -423,14 +461,19 @@ async fn fold_on(
     to: Seq,
 ) -> Result<History, StoreError> {
     while history.head() < to {
-        let missing = usize::try_from(to.0 - history.head().0).unwrap_or(PAGE).min(PAGE);
-        let records = storage.read(id, &Page::forward(history.head().next(), missing)).await?;
         let before = history.head();
+        let missing = usize::try_from(to.0 - before.0).unwrap_or(PAGE).min(PAGE);
+        let records = storage.read(id, &Page::forward(before.next(), missing)).await?;
+        let rows = storage.outline_ledger(id, before, missing).await?;
+        let mut rows = rows.iter().peekable();
         for record in &records {
             let Ok(entry) = record.open() else { return Ok(history) };
             let counts = Counts::of(&entry.fact, counter);
             if history.apply_or_break(&entry, record.hash, counts).is_err() {
                 return Ok(history);
+            }
+            if let Some(row) = rows.next_if(|row| row.seq <= entry.seq) {
+                history.adopt_sums(row);
             }
         }
         if history.head() == before {

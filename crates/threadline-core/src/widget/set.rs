@@ -263,7 +263,14 @@ impl Widgets {
     /// Whether the states of a snapshot have the screens that were attached, as far as there can
     /// be any.
     pub(crate) fn has_screens(registry: &Registry, states: &BTreeMap<String, Vec<u8>>) -> bool {
-        registry.0.is_empty() || states.contains_key(SCREENS)
+        let readable = |screens: &Vec<u8>| serde_json::from_slice::<Screens>(screens).is_ok();
+        registry.0.is_empty() || states.get(SCREENS).is_some_and(readable)
+    }
+
+    /// These widgets with the screens of others.
+    #[must_use]
+    pub(crate) fn with_screens_of(self, others: Self) -> Self {
+        Self { screens: others.screens, ..self }
     }
 
     /// Whether there is a state for every registered widget that has changed on a path.

@@ -1,6 +1,7 @@
 //! The projection: stories in the notation, and what a model sees of them.
 
 mod digest;
+mod properties;
 mod rules;
 
 use std::collections::BTreeMap;
@@ -22,7 +23,7 @@ use threadline_testing::notation::{self, Story};
 const ADA: AgentId = AgentId(1);
 
 /// What was appended, by place.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Kept {
     entries: BTreeMap<Seq, Arc<Entry>>,
     rows: BTreeMap<Seq, Arc<OutlineRow>>,
@@ -91,8 +92,17 @@ fn shown(context: &Context) -> String {
         let _ = writeln!(text, "{entry} system {}: {}", system.tokens, cut(&system.text));
     }
     for part in &context.parts {
-        let _ = write!(text, "{} {:?} {}: ", source(part), part.level, part.tokens);
+        let _ = write!(text, "{} {:?} {}:", source(part), part.level, part.tokens);
+        if let Source::Entry(_) = part.source {
+            text.push(' ');
+        }
         match &part.body {
+            Body::Input(input) if matches!(part.source, Source::Earlier { .. }) => {
+                text.push('\n');
+                for line in input.text.lines() {
+                    let _ = writeln!(text, "{}", format!("  | {line}").trim_end());
+                }
+            }
             Body::Input(input) => {
                 let _ = writeln!(text, "{}", cut(&input.text));
                 show_screen(&mut text, input.screen.as_ref());
@@ -136,6 +146,11 @@ fn source(part: &Part) -> String {
         Source::Entry(seq) => seq.to_string(),
         Source::Earlier { from, to } => format!("{from}..{to}"),
     }
+}
+
+/// A text of so many lines.
+fn long(lines: usize) -> String {
+    (0..lines).fold(String::new(), |text, n| text + &format!("    line {n} of a long text\n"))
 }
 
 /// A text in one line, with how long it is if it is long.

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use threadline_core::history::batch::Batch;
 use threadline_core::history::entry::Entry;
-use threadline_core::history::fact::{Fact, WidgetChanged};
+use threadline_core::history::fact::{Digest, Fact, WidgetChanged};
 use threadline_core::history::path::Path;
 use threadline_core::history::snapshot::Snapshot;
-use threadline_core::history::{History, Stamp};
+use threadline_core::history::{Counts, History, Stamp};
 use threadline_core::id::{AgentId, ConversationId, Seq};
 use threadline_core::store::{self, OpenError, Origin, Storage};
 use threadline_core::tokens::Estimator;
@@ -88,14 +88,52 @@ impl Told {
         changes.filter(|entry| !path.contains(entry.seq)).count()
     }
 
-    /// The states at an entry, made from the changes on the path.
+    /// The states and screens at an entry, made from all that is on the path.
     fn states(&self, at: Seq, registry: &Arc<Registry>) -> BTreeMap<String, Vec<u8>> {
+        self.widgets(at, registry).encode()
+    }
+
+    fn widgets(&self, at: Seq, registry: &Arc<Registry>) -> Widgets {
         let path = self.path(at);
+        let mut history = History::new();
         let mut widgets = Widgets::new(Arc::clone(registry));
-        for entry in self.entries.iter().filter(|entry| path.contains(entry.seq)) {
+        for entry in self.entries.iter().take_while(|entry| entry.seq <= at) {
+            let hash = Digest([0; 32]);
+            if !path.contains(entry.seq) {
+                history.pass(entry, hash).unwrap();
+                continue;
+            }
             widgets.apply(entry).unwrap();
+            let (agent, fact) = (entry.agent, &entry.fact);
+            if let Fact::Rewound(_) = fact {
+                history.rewind_in_place(entry, hash).unwrap();
+                continue;
+            }
+            if let Some(showing) = widgets.showing(&history, agent, fact, entry.at, &Estimator) {
+                widgets.show(agent, entry.seq, showing);
+            }
+            history.apply(entry, hash, Counts::of(fact, &Estimator)).unwrap();
         }
-        widgets.encode()
+        widgets
+    }
+
+    /// Checks what opening gives; what was on the screens of agents at rest may be gone if a
+    /// snapshot did not have it.
+    async fn check(&self, at: Seq, registry: &Arc<Registry>) -> Widgets {
+        let (history, opened) = self.open(at, registry).await;
+        let expected = self.widgets(at, registry);
+        let states = |widgets: &Widgets| {
+            let mut states = widgets.encode();
+            states.remove("screens");
+            states
+        };
+        assert_eq!(states(&opened), states(&expected), "at {at}");
+        for (id, agent) in &history.state().agents {
+            let (opened, expected) = (opened.screens(*id), expected.screens(*id));
+            let gone = !agent.in_turn() && opened.is_empty();
+            assert!(opened == expected || gone, "at {at}: {opened:?} is not {expected:?}");
+        }
+        opened
     }
 
     async fn open(&self, at: Seq, registry: &Arc<Registry>) -> (History, Widgets) {
@@ -113,7 +151,7 @@ impl Told {
 }
 
 async fn states_are_those_of_the_path_by_any_route(world: &World) {
-    let (mut changed, mut taken_back) = (0, 0);
+    let (mut changed, mut taken_back, mut shown) = (0, 0, 0);
     for (seed, scope) in [(1, Scope::Agent), (2, Scope::Conversation), (3, Scope::Agent)] {
         let told = Told::new(world, seed).await;
         let registry = scribes(&[("notebook", scope), ("other", Scope::Agent)]);
@@ -121,15 +159,20 @@ async fn states_are_those_of_the_path_by_any_route(world: &World) {
         for round in 0..12 {
             for _ in 0..6 {
                 let at = Seq(choices.below(told.head().0 + 1));
-                let (_, widgets) = told.open(at, &registry).await;
-                assert_eq!(widgets.encode(), told.states(at, &registry), "at {at}, seed {seed}");
+                let widgets = told.check(at, &registry).await;
+                let agents = [AgentId(1), AgentId(2)];
+                shown += agents.iter().map(|agent| widgets.screens(*agent).len()).sum::<usize>();
                 changed += widgets.encode().len();
                 taken_back += told.taken_back(at);
             }
             let at = Seq(1 + choices.below(told.head().0));
             let mut states = told.states(at, &registry);
-            match choices.below(5) {
+            match choices.below(6) {
                 0 => states.clear(),
+                3 => states.retain(|key, _| key != "screens"),
+                4 => {
+                    states.insert("screens".to_owned(), b"{".to_vec());
+                }
                 1 => {
                     states.pop_first();
                 }
@@ -145,11 +188,12 @@ async fn states_are_those_of_the_path_by_any_route(world: &World) {
         fork(world, &told, &registry, Seq(ENTRIES / 2)).await;
     }
     assert!(changed > 100 && taken_back > 100, "{changed} changed, {taken_back} taken back");
+    assert!(shown > 100, "{shown} shown");
 }
 
 /// A fork has the states of where it branched off.
 async fn fork(world: &World, told: &Told, registry: &Arc<Registry>, at: Seq) {
-    let expected = told.states(at, registry);
+    let expected = told.check(at, registry).await.encode();
     let past = store::past_with_widgets(&*told.store, told.id, at, &Estimator, registry).await;
     let (history, aftermath, widgets) = past.unwrap();
     assert_eq!(widgets.encode(), expected);
@@ -166,7 +210,10 @@ async fn a_snapshot_with_states_is_enough(world: &World) {
     let told = Told::new(world, 4).await;
     let registry = scribes(&[("notebook", Scope::Conversation)]);
     // If the changes were read again, they would not make this state of it.
-    let states = BTreeMap::from([("0/notebook".to_owned(), b"\x01\0\0\0kept".to_vec())]);
+    let states = BTreeMap::from([
+        ("0/notebook".to_owned(), b"\x01\0\0\0kept".to_vec()),
+        ("screens".to_owned(), br#"{"1":[{"seq":1,"text":"kept","tokens":1}]}"#.to_vec()),
+    ]);
     told.keep(told.head(), states.clone(), false).await;
     let (_, widgets) = told.open(told.head(), &registry).await;
     assert_eq!(widgets.encode(), states);
@@ -186,9 +233,9 @@ async fn a_widget_that_was_registered_later_has_its_state(world: &World) {
     let both = scribes(&[("old", Scope::Agent), ("new", Scope::Conversation)]);
     let (_, widgets) = open(&story, &both).await.unwrap();
     let states = widgets.encode();
-    assert_eq!(states.keys().collect::<Vec<_>>(), ["0/new", "1/old"]);
-    for state in states.values() {
-        assert_eq!(state.split(|byte| *byte == b'\n').count(), 2);
+    assert_eq!(states.keys().collect::<Vec<_>>(), ["0/new", "1/old", "screens"]);
+    for key in ["0/new", "1/old"] {
+        assert_eq!(states[key].split(|byte| *byte == b'\n').count(), 2);
     }
 }
 

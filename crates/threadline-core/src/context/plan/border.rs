@@ -93,7 +93,7 @@ impl<'a> Planner<'a> {
             sums: vec![0],
             over: false,
         };
-        let count = walk.border(0, self.tail(), None)?;
+        let count = walk.border(0, self.tail()?, None)?;
         let mut thinking_from = 0;
         for place in 0..count {
             let Some(shown) = walk.seen.get(place).filter(|shown| shown.exchange.current) else {
@@ -265,13 +265,15 @@ impl<'a> Walk<'_, 'a> {
         let start = planner.turn?.start;
         let border = count.checked_sub(1).and_then(|place| self.seen.get(place));
         let border = border.map_or(Seq(u64::MAX), |oldest| oldest.exchange.first());
-        let mut screens = planner.ask.screens.iter().rev().filter(|_| border > start);
+        let mut screens = planner.screens.iter().rev().filter(|_| border > start);
         screens.find(|screen| screen.seq >= start && screen.seq < border)
     }
 
     fn does_not_fit(&self, count: usize) -> DoesNotFit {
         let shown = self.seen.iter().take(count);
         let tokens = shown.clone().map(|shown| shown.tokens).fold(0, u64::saturating_add);
+        let screen = self.opening_screen(count).map_or(0, |screen| u64::from(screen.tokens));
+        let tokens = tokens.saturating_add(screen);
         let answered = shown.clone().any(|shown| shown.exchange.is_answered());
         let what = if answered { "the newest exchange" } else { "what waits for an answer" };
         let pieces = shown.rev().flat_map(|shown| &shown.pieces);
@@ -302,7 +304,7 @@ impl Shown<'_> {
 impl<'a> Planner<'a> {
     /// The screen that was attached to an entry.
     fn screen_at(&self, seq: Seq) -> Option<&'a Attached> {
-        self.ask.screens.iter().find(|screen| screen.seq == seq)
+        self.screens.iter().find(|screen| screen.seq == seq)
     }
 
     /// Up to where a recap that someone asked for stands for the thread, as it was known when an

@@ -130,17 +130,20 @@ impl<'a> Planner<'a> {
         let (Some(newest), Some(border)) = (kept.folded.as_ref(), kept.border()) else {
             return Ok(None);
         };
-        let recap = self.recap_before(border);
-        let shown = self.shown_recap(recap, budget)?;
-        let taken = shown.map_or(0, |(_, tokens)| tokens);
         let heading = u64::from(HEADING_TOKENS + UNLISTED_TOKENS);
-        let free = budget.saturating_sub(heading).saturating_sub(taken);
+        let Some(free) = budget.checked_sub(heading) else { return Ok(None) };
+        let half = free / 2;
+        let newest_recap = self.recap_before(border);
+        let shown = self.shown_recap(newest_recap, free)?;
+        let taken = shown.map_or(0, |(_, tokens)| tokens);
+        let free = free.saturating_sub(taken);
+        // One of which nothing fits stands for nothing.
+        let recap = newest_recap.filter(|_| shown.is_some());
         let mut told = Told { free, opening, pinned, lines: Vec::new(), tokens: 0, oldest: None };
         let covered = recap.map_or(Seq::ZERO, |recap| recap.to);
         let mut folded = Exchanges::from(self, newest.place);
         let mut unlisted = None;
         let mut wish = None;
-        let half = budget.saturating_sub(heading) / 2;
         while let Some(exchange) = folded.next()? {
             if exchange.last() <= covered {
                 break;
@@ -170,11 +173,12 @@ impl<'a> Planner<'a> {
             unlisted = Some(Unlisted { exchanges: None, to: recap.from.before() });
             wish = None;
         }
-        let wish = unlisted.and(wish).map(|to| RecapWish {
-            from: recap.map_or(Seq(1), |recap| recap.from),
+        let after = newest_recap.map_or(Seq::ZERO, |recap| recap.to);
+        let wish = unlisted.and(wish).filter(|to| *to > after).map(|to| RecapWish {
+            from: newest_recap.map_or(Seq(1), |recap| recap.from),
             to,
-            base: recap.map(|recap| recap.seq),
-            after: covered,
+            base: newest_recap.map(|recap| recap.seq),
+            after,
             most_tokens: half.saturating_sub(u64::from(RECAP_TOKENS)),
         });
         told.lines.reverse();
@@ -210,14 +214,14 @@ impl<'a> Planner<'a> {
     fn shown_recap(
         &self,
         recap: Option<RecapRange>,
-        budget: u64,
+        free: u64,
     ) -> Result<Option<(ShownRecap, u64)>, Stop> {
         let Some(recap) = recap else { return Ok(None) };
         let rows = self.rows_of(&[recap.seq])?;
         let Some(row) = rows.first() else { return Ok(None) };
         let whole = u64::from(row.tokens.live.max(1));
         // A recap that was made for a larger window must not crowd out all lines.
-        let most = (budget * 3 / 4).saturating_sub(u64::from(RECAP_TOKENS + HEADING_TOKENS));
+        let most = (free * 3 / 4).saturating_sub(u64::from(RECAP_TOKENS));
         let share = if whole <= most { 1000 } else { most * 900 / whole };
         if share == 0 {
             return Ok(None);

@@ -127,19 +127,21 @@ impl Planner<'_> {
     /// The running sum in the newest turn before an entry, by the sum at the levels of such a turn
     /// and the screens that were attached until then.
     pub(super) fn sum_in_turn(&self, live: u64, before: Seq) -> u64 {
-        let Some(turn) = self.turn else { return live };
-        let screens = self.ask.screens.iter().filter(|screen| screen.seq < before);
+        let screens = self.screens.iter().filter(|screen| screen.seq < before);
         let screens: u64 = screens.map(|screen| u64::from(screen.tokens)).sum();
-        let within = live.saturating_sub(turn.live_sum_before).saturating_add(screens);
-        turn.recent_sum_before.saturating_add(within)
+        let within = live.saturating_sub(self.before_turn.live).saturating_add(screens);
+        self.before_turn.recent.saturating_add(within)
     }
 
     /// The running sum at the end of the thread.
-    pub(super) fn tail(&self) -> u64 {
-        let Some(agent) = self.agent else { return 0 };
-        match self.turn {
-            Some(_) => self.sum_in_turn(agent.live_sum, Seq(u64::MAX)),
-            None => agent.recent_sum,
+    pub(super) fn tail(&self) -> Result<u64, Stop> {
+        match self.outlook.rows.first() {
+            Some(newest) if self.is_current(newest) => {
+                Ok(self.sum_in_turn(newest.live_sum, Seq(u64::MAX)))
+            }
+            Some(newest) => Ok(newest.recent_sum),
+            None if self.outlook.whole => Ok(0),
+            None => Err(Stop::More(More::Path)),
         }
     }
 }

@@ -102,6 +102,19 @@ pub(super) fn kept_row(row: &OutlineRow, caps: Caps, current: bool, pinned: bool
     Some(Row { seq: row.seq, shape, tokens, screen: None })
 }
 
+/// A pinned entry whose exchange is folded. Kept, it takes no more.
+pub(super) fn pinned_row(row: &OutlineRow) -> Row {
+    match row.kind {
+        RowKind::Message | RowKind::Input => whole_input(row),
+        RowKind::Output | RowKind::Answer | RowKind::Results | RowKind::Ended | RowKind::Recap => {
+            // Names of tools stand in its line, too, and so does what parts one call from another.
+            let around = row.tokens.gist.saturating_add(LINE_TOKENS);
+            let tokens = row.tokens.live.saturating_add(around);
+            Row { seq: row.seq, shape: Shape::Quoted, tokens, screen: None }
+        }
+    }
+}
+
 /// An input as it was said.
 pub(super) fn whole_input(row: &OutlineRow) -> Row {
     let (shape, tokens) = (Shape::Input(Level::Live), row.tokens.live);

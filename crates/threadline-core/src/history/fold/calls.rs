@@ -71,6 +71,7 @@ impl PathState {
             status: finished.status,
             tokens: counts.tokens,
             gist: result_gist(finished),
+            gist_tokens: counts.line_tokens,
         });
         if let Some(timer) = call.timer {
             self.timers.remove(&timer);

@@ -1,11 +1,15 @@
 //! What the widgets of a conversation do with states, calls and screens.
 
 use super::*;
-use crate::history::fact::{Verdict, WidgetChanged};
+use crate::history::fact::{
+    Block, Digest, Input, Invocation, Output, Status, Stop, ToolCall, ToolFinished, ToolResults,
+    Usage, Verdict, WidgetChanged,
+};
 use crate::history::metadata::Metadata;
 use crate::history::sections::Section;
 use crate::history::{Counts, History};
 use crate::id::{CallId, EntryId, Seq};
+use crate::tokens::Estimator;
 use crate::tool::Handling;
 use crate::widget::StateUnreadable;
 
@@ -259,4 +263,134 @@ fn a_fragment_over_its_cap_shows_its_head_and_how_to_read_the_rest() {
     let cut = capped(fragment(&"雨".repeat(100), None), 60);
     assert!(cut.len() <= 60 && cut.starts_with("雨雨") && cut.contains("left out"), "{cut}");
     assert_eq!(capped(fragment("short", None), 5), "short");
+}
+
+/// A history in which ada has joined, and what is said to her.
+struct Told {
+    history: History,
+    widgets: Widgets,
+}
+
+impl Told {
+    fn new() -> Self {
+        let mut told = Self { history: History::new(), widgets: Widgets::new(registry()) };
+        told.tell(ADA, joined("ada", &["notes", "board"]));
+        told
+    }
+
+    /// Takes in a fact, and what becomes of the screens by it; gives what the screen takes.
+    fn tell(&mut self, agent: AgentId, fact: impl Into<Fact>) -> Option<u32> {
+        let entry = entry(self.history.head().0 + 1, agent, fact);
+        self.widgets.apply(&entry).unwrap();
+        let (history, fact) = (&self.history, &entry.fact);
+        let showing = self.widgets.showing(history, agent, fact, entry.at, &Estimator);
+        let tokens = showing
+            .as_ref()
+            .map(|showing| showing.screen.as_ref().map_or(0, |(_, tokens)| *tokens));
+        if let Some(showing) = showing {
+            self.widgets.show(agent, entry.seq, showing);
+        }
+        let counts = Counts::of(&entry.fact, &Estimator);
+        self.history.apply(&entry, Digest([0; 32]), counts).unwrap();
+        tokens
+    }
+
+    fn changes(&mut self, change: &str) {
+        let (widget, change) = ("notes".into(), change.into());
+        self.tell(ADA, WidgetChanged { widget, change, call: None });
+    }
+
+    /// A call and its results; gives what the screen on them takes.
+    fn calls(&mut self) -> Option<u32> {
+        let call = ToolCall {
+            name: "look".into(),
+            arguments: "{}".into(),
+            provider_id: None,
+            complete: true,
+            state: None,
+        };
+        self.output(vec![Block::ToolCall(call)]);
+        let output = self.history.head();
+        let finished = ToolFinished {
+            call: CallId::new(output, 0),
+            name: "look".into(),
+            status: Status::Success,
+            result: Vec::new(),
+            attachments: Vec::new(),
+            elapsed_ms: 0,
+            warnings: Vec::new(),
+            error: None,
+        };
+        assert_eq!(self.tell(ADA, finished), None);
+        let results = vec![self.history.head()];
+        self.tell(ADA, ToolResults { output, results, execute_error: None })
+    }
+
+    fn output(&mut self, blocks: Vec<Block>) {
+        let invocation = Invocation {
+            provider: "scripted".into(),
+            endpoint: "scripted".into(),
+            account: None,
+            dialect: "scripted".into(),
+            model: "m1".into(),
+        };
+        let (stop, usage) = (Stop::Done, Usage::default());
+        assert_eq!(self.tell(ADA, Output { blocks, invocation, stop, usage, cost: None }), None);
+    }
+
+    /// Where the screens of the turn are, and the last line of each.
+    fn screens(&self) -> Vec<(u64, &str)> {
+        let screens = self.widgets.screens(ADA).iter();
+        screens.map(|screen| (screen.seq.0, screen.text.lines().last().unwrap_or(""))).collect()
+    }
+}
+
+#[test]
+fn a_screen_is_attached_to_what_begins_a_turn_and_to_results_once_it_changed() {
+    let mut told = Told::new();
+    // Nothing is shown yet: a turn begins without a screen.
+    assert_eq!(told.tell(ADA, Input::from_person("hello")), Some(0));
+    assert_eq!(told.screens(), []);
+    told.changes("one");
+    let tokens = told.calls().unwrap();
+    assert!(tokens > 0);
+    let first = told.history.head().0;
+    assert_eq!(told.screens(), [(first, "1 one")]);
+    assert_eq!(told.widgets.screens(ADA)[0].tokens, tokens);
+    // The same screen is not shown again, and a person's word in between brings none.
+    assert_eq!(told.calls(), None);
+    told.changes("two");
+    assert_eq!(told.tell(ADA, Input::from_person("faster")), None);
+    assert!(told.calls().is_some());
+    let second = told.history.head().0;
+    assert_eq!(told.screens(), [(first, "1 one"), (second, "1 two")]);
+    // At rest they stay; the next turn begins with its own alone.
+    told.output(Vec::new());
+    assert_eq!(told.screens(), [(first, "1 one"), (second, "1 two")]);
+    told.output(Vec::new());
+    let begins = told.tell(ADA, Input::from_person("and now?"));
+    assert!(begins.is_some_and(|tokens| tokens > 0));
+    assert_eq!(told.screens(), [(told.history.head().0, "1 two")]);
+}
+
+#[test]
+fn screens_are_kept_with_the_states() {
+    let mut told = Told::new();
+    told.changes("one");
+    told.tell(ADA, Input::from_person("hello"));
+    let states = told.widgets.encode();
+    assert!(states.contains_key("screens"));
+    assert!(Widgets::has_screens(&registry(), &states));
+    let (read, unreadable) = Widgets::decode(registry(), &states);
+    assert_eq!(unreadable, [""; 0]);
+    assert_eq!(read.screens(ADA), told.widgets.screens(ADA));
+    assert_eq!(read.screens(ADA).len(), 1);
+    assert_eq!(read.screens(BOB), []);
+    let mut bad = states.clone();
+    bad.insert("screens".to_owned(), b"{".to_vec());
+    assert_eq!(Widgets::decode(registry(), &bad).1, ["screens"]);
+    // Where no widget is registered there is nothing on a screen, and nothing to be missed.
+    assert!(Widgets::new(Arc::default()).encode().is_empty());
+    assert!(Widgets::has_screens(&Registry::default(), &BTreeMap::new()));
+    assert!(!Widgets::has_screens(&registry(), &BTreeMap::new()));
 }
