@@ -22,7 +22,9 @@ const SHORT: u64 = 1000;
 /// How many windows there are of each: what a window holds differs, and one alone may be special.
 const WINDOWS: usize = 12;
 /// How many entries lie between two windows of the long history.
-const APART: u64 = 500;
+const APART: u64 = 100;
+/// How many moments of the long history there are to choose from.
+const MOMENTS: usize = 80;
 /// How often the same is done in a row, so that both sides find it in the processor's caches.
 const IN_A_ROW: usize = 4;
 
@@ -37,8 +39,9 @@ pub(crate) fn measure(setting: &Setting, report: &mut Report) -> Outcome<()> {
             shorts.extend(Some(Window::new(moment)?).filter(Window::is_full));
         }
     }
-    let longs = moments(1, long, WINDOWS, APART)?;
+    let longs = moments(1, long, MOMENTS, APART)?;
     let longs = longs.into_iter().map(Window::new).collect::<Outcome<Vec<Window>>>()?;
+    let longs = like(&shorts, longs);
     let mut cases = [
         Case::new(format!("{WINDOWS} histories of {SHORT} entries"), shorts)?,
         Case::new(format!("{WINDOWS} moments of a history of {long} entries"), longs)?,
@@ -85,6 +88,23 @@ impl Window {
     fn is_full(&self) -> bool {
         self.material.plan.border.is_some()
     }
+}
+
+/// Of some windows those that come nearest to others in what they hold.
+///
+/// A short history is just over its window, so that its border lies at the first landmark; in a
+/// long one a window may be filled to any degree.
+fn like(others: &[Window], mut windows: Vec<Window>) -> Vec<Window> {
+    let mut chosen = Vec::new();
+    for other in others {
+        let wanted = other.context.tokens();
+        let apart = |window: &Window| window.context.tokens().abs_diff(wanted);
+        let nearest = windows.iter().enumerate().min_by_key(|(_, window)| apart(window));
+        if let Some(place) = nearest.map(|(place, _)| place) {
+            chosen.push(windows.swap_remove(place));
+        }
+    }
+    chosen
 }
 
 fn ask() -> Ask {

@@ -75,8 +75,8 @@ impl Desk {
             return done("read_file", arguments, result, None);
         }
         // Mostly a page of some hundred lines, now and then a large file.
-        let tokens =
-            if choices.percent(85) { size(choices, 250, 2500) } else { size(choices, 2500, 6000) };
+        let large = choices.percent(10);
+        let tokens = if large { 2500 + choices.below(3500) } else { size(choices, 200, 2500) };
         let (fact, line) = fact(choices, &path, |value| format!("const KEY: &str = \"{value}\";"));
         let body: Arc<str> = text::lines(choices, tokens, line.as_deref(), text::code).into();
         self.read.insert(path.clone(), Arc::clone(&body));

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use threadline_core::tokens::{O200k, TokenCounter as _};
 use threadline_testing::ids::Choices;
 
 const WORDS: &[&str] = &[
@@ -75,12 +76,12 @@ pub(crate) fn lines(
     line: fn(&mut Choices, u64) -> String,
 ) -> String {
     let mut lines = Vec::new();
-    let (mut bytes, mut number) = (0, 0);
-    // Code and logs take a little more than three bytes for a token.
-    while bytes < tokens * 31 / 10 {
+    let (mut taken, mut number) = (0, 0);
+    while taken < tokens {
         number += 1;
         let line = line(choices, number);
-        bytes += u64::try_from(line.len()).unwrap_or(0) + 1;
+        // With the line's end.
+        taken += u64::from(O200k.count(&line)) + 1;
         lines.push(line);
     }
     if let Some(fact) = fact {
