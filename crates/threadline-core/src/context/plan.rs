@@ -133,18 +133,39 @@ pub struct Outlook {
 }
 
 impl Outlook {
-    /// The row of an entry, if it is on the path; none if that is not known.
-    fn row(&self, seq: Seq) -> Option<Option<&OutlineRow>> {
+    /// The row of an entry; unknown if more must be read to tell.
+    fn row(&self, seq: Seq) -> Found<'_> {
         // Rows are newest first. What the path passes over is not on it.
         let place = self.rows.binary_search_by(|row| seq.cmp(&row.seq));
         if let Some(row) = place.ok().and_then(|place| self.rows.get(place)) {
-            return Some(Some(row));
+            return Found::Row(row);
         }
         let oldest = self.rows.last().map(|row| row.seq);
         if self.whole || oldest.is_some_and(|oldest| seq > oldest) {
-            return Some(None);
+            return Found::NotOnPath;
         }
-        self.others.get(&seq).map(Option::as_deref)
+        match self.others.get(&seq) {
+            Some(Some(row)) => Found::Row(row),
+            Some(None) => Found::NotOnPath,
+            None => Found::Unknown,
+        }
+    }
+}
+
+/// What is known of the row of an entry.
+#[derive(Clone, Copy)]
+enum Found<'a> {
+    Row(&'a OutlineRow),
+    NotOnPath,
+    Unknown,
+}
+
+impl<'a> Found<'a> {
+    fn row(self) -> Option<&'a OutlineRow> {
+        match self {
+            Self::Row(row) => Some(row),
+            Self::NotOnPath | Self::Unknown => None,
+        }
     }
 }
 
@@ -317,7 +338,7 @@ impl<'a> Planner<'a> {
             Stage::Calling(open) => Some(open.output),
             Stage::Resting | Stage::Asked | Stage::Sealed { .. } => None,
         });
-        let first = turn.and_then(|turn| outlook.row(turn.start)).flatten();
+        let first = turn.and_then(|turn| outlook.row(turn.start).row());
         let before_turn = first.map_or_else(Sums::default, Sums::before);
         let screens = if ask.options.screen { ask.screens.as_slice() } else { &[] };
         Self { history, agent, turn, ask, outlook, before_turn, screens, unsealed }
@@ -360,13 +381,13 @@ impl<'a> Planner<'a> {
 
     /// The rows of some entries, as far as they are on the thread's path.
     fn rows_of(&self, seqs: &[Seq]) -> Result<Vec<&'a OutlineRow>, Stop> {
-        let known = |seq: Seq| self.outlook.row(seq);
-        let unknown = seqs.iter().copied().filter(|seq| known(*seq).is_none());
+        let is_unknown = |seq: &Seq| matches!(self.outlook.row(*seq), Found::Unknown);
+        let unknown = seqs.iter().copied().filter(is_unknown);
         let unknown: Vec<Seq> = unknown.collect();
         if !unknown.is_empty() {
             return Err(Stop::More(More::Rows(unknown)));
         }
-        Ok(seqs.iter().filter_map(|seq| known(*seq).flatten()).collect())
+        Ok(seqs.iter().filter_map(|seq| self.outlook.row(*seq).row()).collect())
     }
 
     /// What is left for exchanges, and for the folded ones, once all that must be whole is there.
