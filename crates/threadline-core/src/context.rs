@@ -7,6 +7,7 @@
 
 mod digest;
 pub mod plan;
+pub mod recap;
 mod render;
 
 use std::sync::Arc;

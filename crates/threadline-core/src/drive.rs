@@ -19,6 +19,7 @@ mod items;
 mod place;
 pub mod planted;
 mod policy;
+mod recapping;
 mod setting;
 mod step;
 
@@ -35,6 +36,7 @@ use self::asking::Asking;
 use self::calls::{CallText, Running};
 use self::items::{Cancelling, Rewinding};
 use self::place::Landed;
+use self::recapping::RecapItem;
 use self::setting::Shown;
 use crate::clock::Timestamp;
 use crate::history::History;
@@ -64,6 +66,8 @@ pub struct Driver {
     landed: VecDeque<Landed>,
     /// Models that are being asked.
     asking: BTreeMap<AgentId, Asking>,
+    /// Recaps that someone asked for.
+    recaps: BTreeMap<AgentId, RecapItem>,
     /// Calls that run, or that are looked into.
     running: BTreeMap<CallId, Running>,
     /// Agents whose turn is being stopped.
@@ -120,6 +124,7 @@ impl Driver {
             appending: None,
             landed: VecDeque::new(),
             asking: BTreeMap::new(),
+            recaps: BTreeMap::new(),
             running: BTreeMap::new(),
             cancelling: BTreeMap::new(),
             rewinding: None,
@@ -183,6 +188,9 @@ impl Driver {
             Event::NotAppended(setback) => self.not_appended(setback, out),
             Event::Gathered { agent, ticket, gathered } => {
                 self.gathered(agent, ticket, *gathered, out);
+            }
+            Event::RecapGathered { agent, ticket, source } => {
+                self.recap_gathered(agent, ticket, source, out);
             }
             Event::NotGathered { agent, ticket, setback } => {
                 self.not_gathered(agent, ticket, setback, out);

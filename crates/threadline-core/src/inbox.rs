@@ -125,6 +125,14 @@ pub enum Command {
         /// Whether it stays whole.
         on: bool,
     },
+    /// Have a recap written of all but an agent's newest exchange.
+    Recap {
+        /// What is to be kept or forgotten, in plain words.
+        #[serde(default)]
+        hints: Vec<String>,
+    },
+    /// Take an agent's newest recap back.
+    UndoRecap,
     /// Let an agent join.
     Join(AgentJoined),
     /// Let an agent leave.

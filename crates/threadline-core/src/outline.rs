@@ -23,11 +23,10 @@ pub struct OutlineRow {
     pub results: Vec<Levels<u32>>,
     /// Who counted them.
     pub counter: CounterId,
-    /// Tokens of the live screen that was attached to it.
-    pub screen_tokens: u32,
     /// Running sum over the thread's path with everything at Recent, this row included.
     pub recent_sum: u64,
-    /// Running sum with everything at the level of a current turn, screens and this row included.
+    /// Running sum with everything at the level of a current turn, this row included. Screens are
+    /// no part of it: they depend on widgets, and a plan adds those of the turn.
     pub live_sum: u64,
     /// The row before it on its thread's path.
     pub previous: Option<Seq>,

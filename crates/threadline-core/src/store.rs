@@ -18,7 +18,7 @@ pub mod verify;
 use async_trait::async_trait;
 
 pub use error::{LockedBy, StoreError};
-pub use gather::{gather, gather_with};
+pub use gather::{gather, gather_recap, gather_with};
 pub use lease::{ClaimId, Lease};
 pub use listing::{Conversation, Cursor, Filter, Listing, Origin, Sort};
 pub use open::{

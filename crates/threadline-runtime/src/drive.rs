@@ -1,5 +1,6 @@
 //! One leased conversation, step after step.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use threadline_core::id::{ConversationId, Seq};
 use threadline_core::inbox::ItemNumber;
 use threadline_core::store::{Lease, OpenError, StoreError, open_with_widgets};
 use tokio::sync::Notify;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::feed::{Feed, News};
 use crate::work::{Done, ITEMS, Work};
@@ -43,6 +44,9 @@ pub struct Drive {
     /// What is due next, and when to look whether it is.
     due: Option<Timestamp>,
     wake_at: Option<Instant>,
+    /// Goes off when the next of these times has come, or before. It stays set from step to step:
+    /// to set one wakes the thread that waits for all of them.
+    alarm: Pin<Box<Sleep>>,
     rest: Option<Rest>,
     stopped: Option<Stopped>,
 }
@@ -111,6 +115,7 @@ impl Drive {
             seen: ItemNumber(0),
             due: None,
             wake_at: None,
+            alarm: Box::pin(sleep_until(now)),
             rest: None,
             stopped: None,
         };
@@ -213,23 +218,47 @@ impl Drive {
     /// that it may rest now.
     async fn next_event(&mut self) -> Option<Event> {
         loop {
-            let wake_at = self.wake_at.unwrap_or_else(Instant::now);
+            self.set_alarm();
             let poked = Arc::clone(&self.poked);
             tokio::select! {
                 biased;
                 Some(done) = self.work.next() => return self.done(done),
                 () = poked.notified() => self.look(),
-                () = sleep_until(self.renew_at), if !self.renewing => {
-                    self.renewing = true;
-                    self.work.renew(&self.lease);
-                }
-                () = sleep_until(self.look_at), if !self.looking => self.look(),
-                () = sleep_until(wake_at), if self.wake_at.is_some() => {
-                    self.rearm();
-                    return Some(Event::Due);
+                () = self.alarm.as_mut(), if !self.alarm.is_elapsed() => {
+                    if let Some(event) = self.time_has_come() {
+                        return Some(event);
+                    }
                 }
             }
         }
+    }
+
+    /// Sets the alarm, unless it is set for that time or an earlier one.
+    fn set_alarm(&mut self) {
+        let renew_at = (!self.renewing).then_some(self.renew_at);
+        let look_at = (!self.looking).then_some(self.look_at);
+        if let Some(next) = [renew_at, look_at, self.wake_at].into_iter().flatten().min()
+            && (self.alarm.is_elapsed() || next < self.alarm.deadline())
+        {
+            self.alarm.as_mut().reset(next);
+        }
+    }
+
+    /// Does what is to be done by now; gives what the driver is to know of it.
+    fn time_has_come(&mut self) -> Option<Event> {
+        let now = Instant::now();
+        if !self.renewing && self.renew_at <= now {
+            self.renewing = true;
+            self.work.renew(&self.lease);
+        }
+        if !self.looking && self.look_at <= now {
+            self.look();
+        }
+        if self.wake_at.is_some_and(|wake_at| wake_at <= now) {
+            self.rearm();
+            return Some(Event::Due);
+        }
+        None
     }
 
     fn done(&mut self, done: Done) -> Option<Event> {
@@ -314,6 +343,9 @@ impl Drive {
                 self.work.keep_snapshot(snapshot, for_good);
             }
             Command::Gather { agent, ticket, gather } => self.work.gather(agent, ticket, gather),
+            Command::GatherRecap { agent, ticket, history, ask } => {
+                self.work.gather_recap(agent, ticket, history, ask);
+            }
             Command::Invoke { agent, ticket, request } => {
                 self.work.invoke(agent, ticket, *request);
             }

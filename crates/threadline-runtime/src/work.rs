@@ -6,13 +6,15 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::{AbortHandle, Abortable, BoxFuture};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use threadline_core::context::recap::RecapAsk;
 use threadline_core::drive::{Event, Gather, Past, Run, Setback, Ticket};
+use threadline_core::history::History;
 use threadline_core::history::batch::Batch;
 use threadline_core::history::snapshot::Snapshot;
 use threadline_core::id::{AgentId, CallId, ConversationId, Seq};
 use threadline_core::inbox::{Item, ItemNumber};
 use threadline_core::provider::{Delta, DeltaStream, ProviderError, Request};
-use threadline_core::store::{Lease, StoreError, past_with_widgets};
+use threadline_core::store::{Lease, StoreError, gather_recap, past_with_widgets};
 use threadline_core::tool::{Cancel, Progress, ProgressReport, ToolContext};
 
 use crate::at_hand::AtHand;
@@ -173,6 +175,23 @@ impl Work {
                 Err(error) => Event::NotGathered { agent, ticket, setback: error.into() },
             };
             Done::Gathered(agent, at_hand, Box::new(event))
+        });
+    }
+
+    pub(crate) fn gather_recap(
+        &self,
+        agent: AgentId,
+        ticket: Ticket,
+        history: Box<History>,
+        ask: Box<RecapAsk>,
+    ) {
+        let (world, id) = (Arc::clone(&self.world), self.conversation);
+        self.push(async move {
+            let event = match gather_recap(&*world.store, id, &history, &ask).await {
+                Ok(source) => Event::RecapGathered { agent, ticket, source: source.map(Box::new) },
+                Err(error) => Event::NotGathered { agent, ticket, setback: error.into() },
+            };
+            Done::Event(Box::new(event))
         });
     }
 

@@ -286,10 +286,9 @@ struct Sums {
 impl Sums {
     /// Those before an input.
     fn before(row: &OutlineRow) -> Self {
-        let live = u64::from(row.tokens.live) + u64::from(row.screen_tokens);
         Self {
             recent: row.recent_sum.saturating_sub(u64::from(row.tokens.recent)),
-            live: row.live_sum.saturating_sub(live),
+            live: row.live_sum.saturating_sub(u64::from(row.tokens.live)),
         }
     }
 }

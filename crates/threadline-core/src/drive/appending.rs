@@ -9,7 +9,7 @@ use super::planted::planted;
 use super::step::{RunState, run_state};
 use crate::history::batch::Batch;
 use crate::history::entry::Entry;
-use crate::history::fact::{Fact, Purpose, ToolStarted};
+use crate::history::fact::{Fact, ToolStarted};
 use crate::history::{History, Proposed};
 use crate::id::AgentId;
 use crate::store::snapshot_due;
@@ -123,9 +123,7 @@ impl Driver {
     /// What may begin now that its beginning is on record.
     fn follow_up(&mut self, entry: &Entry, out: &mut Vec<Command>) {
         match &entry.fact {
-            Fact::InvocationStarted(started) if started.purpose == Purpose::Step => {
-                self.proceed(entry, out);
-            }
+            Fact::InvocationStarted(_) => self.proceed(entry, out),
             Fact::ToolStarted(started) => self.run(entry, started, out),
             _ => {}
         }

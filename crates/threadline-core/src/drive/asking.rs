@@ -7,6 +7,7 @@ use super::command::{Command, Gather, Notice, Stopped};
 use super::event::{Setback, Ticket};
 use super::place::{Beside, Failure, Landed, Sheet};
 use super::planted::planted;
+use super::recapping::Recapping;
 use super::setting::Shown;
 use super::step::{Step, next_step};
 use crate::choose::{Chosen, NoModel, choose};
@@ -30,15 +31,24 @@ const READ_AGAIN_MS: u64 = 1_000;
 /// A model that is being asked.
 pub(super) struct Asking {
     pub(super) ticket: Ticket,
-    chosen: Chosen,
+    pub(super) chosen: Chosen,
     /// The agent's settings when the turn began.
-    joined: Arc<AgentJoined>,
+    pub(super) joined: Arc<AgentJoined>,
     shown: Shown,
-    phase: Phase,
+    pub(super) what: What,
+    pub(super) phase: Phase,
     assembler: Assembler,
 }
 
-enum Phase {
+/// What a model is asked for.
+pub(super) enum What {
+    /// The agent's next step.
+    Step,
+    /// A recap.
+    Recap(Box<Recapping>),
+}
+
+pub(super) enum Phase {
     /// What the context is made of is being read.
     Gathering,
     /// The request is being made.
@@ -50,6 +60,17 @@ enum Phase {
 }
 
 impl Asking {
+    pub(super) fn new(
+        ticket: Ticket,
+        chosen: Chosen,
+        joined: Arc<AgentJoined>,
+        shown: Shown,
+        what: What,
+    ) -> Self {
+        let (phase, assembler) = (Phase::Gathering, Assembler::new(ANSWER_CAP_BYTES));
+        Self { ticket, chosen, joined, shown, what, phase, assembler }
+    }
+
     /// What has come of the answer so far.
     pub(super) fn partial(&self) -> crate::provider::Partial {
         self.assembler.partial()
@@ -70,21 +91,29 @@ impl Driver {
         }
         let agents: Vec<AgentId> = self.history.state().agents.keys().copied().collect();
         for agent in agents {
-            if self.can_ask(agent) {
+            if self.is_held(agent) {
+                continue;
+            }
+            if self.wants_recap(agent) {
+                self.gather_asked_recap(agent, out);
+            } else if self.can_ask(agent) {
                 self.gather(agent, out);
             }
         }
     }
 
-    fn can_ask(&self, agent: AgentId) -> bool {
-        let held = self.asking.contains_key(&agent)
+    /// Whether something is under way for an agent that comes first.
+    fn is_held(&self, agent: AgentId) -> bool {
+        self.asking.contains_key(&agent)
             || self.paused.contains_key(&agent)
             || self.cancelling.contains_key(&agent)
             || self.landed.iter().any(|landed| landed.agent() == agent)
-            || self.appending.as_ref().is_some_and(|append| append.moves(agent, &self.history));
+            || self.appending.as_ref().is_some_and(|append| append.moves(agent, &self.history))
+    }
+
+    fn can_ask(&self, agent: AgentId) -> bool {
         let invoking = self.history.agent(agent).is_some_and(|agent| agent.invoking.is_some());
-        !held
-            && !invoking
+        !invoking
             && next_step(&self.history, agent) == Step::Invoke
             && self.may_not_ask(&self.history, agent).is_none()
     }
@@ -106,9 +135,7 @@ impl Driver {
         let history = self.history.clone();
         let gather = Gather { history, ask, catalogue: shown.kept.clone() };
         out.push(Command::Gather { agent, ticket, gather: Box::new(gather) });
-        let assembler = Assembler::new(ANSWER_CAP_BYTES);
-        let phase = Phase::Gathering;
-        self.asking.insert(agent, Asking { ticket, chosen, joined, shown, phase, assembler });
+        self.asking.insert(agent, Asking::new(ticket, chosen, joined, shown, What::Step));
     }
 
     /// What an agent is shown of its tools: made again only when its settings change.
@@ -130,10 +157,9 @@ impl Driver {
         gathered: Result<Material, DoesNotFit>,
         out: &mut Vec<Command>,
     ) {
-        let Some(asking) = self.asking.get_mut(&agent).filter(|asking| asking.ticket == ticket)
-        else {
+        if self.asking.get(&agent).is_none_or(|asking| asking.ticket != ticket) {
             return;
-        };
+        }
         let material = match gathered {
             Ok(material) => material,
             Err(error) => {
@@ -142,6 +168,10 @@ impl Driver {
                 return self.landed.push_back(Landed::End { agent, reason, detail });
             }
         };
+        if self.recap_is_due(agent, &material.plan) {
+            return self.gather_wished_recap(agent, &material.plan, out);
+        }
+        let Some(asking) = self.asking.get_mut(&agent) else { return };
         let context = Arc::new(render(&material, self.widgets.screens(agent)));
         let catalogue = Arc::clone(&asking.shown.catalogue);
         let estimate = context.tokens() + u64::from(catalogue.tokens());
@@ -171,6 +201,7 @@ impl Driver {
         if self.asking.get(&agent).is_none_or(|asking| asking.ticket != ticket) {
             return;
         }
+        // A recap that someone asked for waits in the inbox and is tried again.
         self.asking.remove(&agent);
         match setback {
             Setback::AnswerLost(why) | Setback::Later(why) => {
@@ -202,7 +233,9 @@ impl Driver {
             }
             (Phase::Streaming { started }, Ok(progress)) => {
                 let started = *started;
-                out.push(Command::Publish(Notice::Delta { agent, started, delta }));
+                if matches!(asking.what, What::Step) {
+                    out.push(Command::Publish(Notice::Delta { agent, started, delta }));
+                }
                 if progress == Progress::Finished {
                     self.answered(agent);
                 }
@@ -223,7 +256,7 @@ impl Driver {
         asking.phase = Phase::Recording;
         let started = InvocationStarted {
             invocation: asking.chosen.target.invocation.clone(),
-            purpose: Purpose::Step,
+            purpose: asking.what.purpose(),
             options,
             estimate_tokens: estimate,
             catalogue: asking.shown.kept.as_ref().map(|(digest, _)| *digest),
@@ -248,10 +281,12 @@ impl Driver {
         // Given up in the meantime: nothing was sent, nothing is recorded. One that broke off
         // while it was prepared is recorded, with its failure right after it.
         let asked = self.asking.get(&agent).is_some_and(|asking| asking.ticket == ticket);
-        let failed = self
-            .landed
-            .iter()
-            .any(|landed| matches!(landed, Landed::Failed { agent: of, .. } if *of == agent));
+        let failed = self.landed.iter().any(|landed| match landed {
+            Landed::Failed { agent: of, .. } | Landed::RecapFailed { agent: of, .. } => {
+                *of == agent
+            }
+            _ => false,
+        });
         if !asked && !failed {
             return;
         }
@@ -285,6 +320,9 @@ impl Driver {
     fn answered(&mut self, agent: AgentId) {
         let Some(asking) = self.asking.remove(&agent) else { return };
         let invocation = asking.chosen.target.invocation.clone();
+        if let What::Recap(recapping) = asking.what {
+            return self.recap_answered(agent, *recapping, asking.assembler);
+        }
         match asking.assembler.finish() {
             Ok(answer) => {
                 let output = Output {
@@ -350,9 +388,21 @@ impl Driver {
         let Some(asking) = self.asking.remove(&agent) else { return };
         let partial = asking.partial();
         let failure = Failure { kind, message, retry, retry_after_ms, partial };
-        self.landed.push_back(Landed::Failed { agent, failure });
+        self.landed.push_back(match asking.what {
+            What::Step => Landed::Failed { agent, failure },
+            What::Recap(recapping) => Landed::RecapFailed { agent, failure, item: recapping.item },
+        });
+    }
+}
+
+impl What {
+    fn purpose(&self) -> Purpose {
+        match self {
+            Self::Step => Purpose::Step,
+            Self::Recap(_) => Purpose::Recap,
+        }
     }
 }
 
 /// What is told of a stream that just ended.
-const ENDED: &str = "the answer broke off before its end";
+pub(super) const ENDED: &str = "the answer broke off before its end";

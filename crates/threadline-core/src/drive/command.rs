@@ -6,6 +6,7 @@ use super::event::{Alarm, Ticket};
 use super::step::RunState;
 use crate::clock::Timestamp;
 use crate::context::plan::Ask;
+use crate::context::recap::RecapAsk;
 use crate::history::History;
 use crate::history::batch::Batch;
 use crate::history::entry::Entry;
@@ -36,6 +37,17 @@ pub enum Command {
         ticket: Ticket,
         /// What to read.
         gather: Box<Gather>,
+    },
+    /// Read what a recap is written from.
+    GatherRecap {
+        /// The agent.
+        agent: AgentId,
+        /// The invocation.
+        ticket: Ticket,
+        /// The history whose thread is read.
+        history: Box<History>,
+        /// What to read.
+        ask: Box<RecapAsk>,
     },
     /// Ask a model, up to the delta that says that the request is prepared.
     Invoke {

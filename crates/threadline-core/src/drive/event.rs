@@ -2,6 +2,7 @@
 
 use crate::context::Material;
 use crate::context::plan::DoesNotFit;
+use crate::context::recap::RecapSource;
 use crate::history::fact::Attachment;
 use crate::history::metadata::Metadata;
 use crate::history::{Aftermath, History};
@@ -34,6 +35,15 @@ pub enum Event {
         ticket: Ticket,
         /// What was read, or which part does not fit.
         gathered: Box<Result<Material, DoesNotFit>>,
+    },
+    /// What a recap is written from was read; none if there is nothing to be recapped.
+    RecapGathered {
+        /// The agent.
+        agent: AgentId,
+        /// The invocation.
+        ticket: Ticket,
+        /// What was read.
+        source: Option<Box<RecapSource>>,
     },
     /// It could not be read.
     NotGathered {

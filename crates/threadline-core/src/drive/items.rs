@@ -4,18 +4,19 @@ use std::sync::Arc;
 
 use super::Driver;
 use super::appending::Move;
+use super::asking::What;
 use super::command::{Command, Notice, Stopped};
 use super::event::{Alarm, Past, Setback, Ticket};
-use super::place::{Beside, Ending, NotPlaced, Sheet};
+use super::place::{Beside, Ending, Landed, NotPlaced, Sheet};
 use super::step::{CallStep, RunState, Step, next_step, run_state};
 use crate::clock::Timestamp;
 use crate::history::Stamp;
 use crate::history::batch::Taken;
 use crate::history::fact::{
     AgentLeft, Answer, ApprovalGiven, Approver, EndReason, Fact, Input, InstructionSet, Note,
-    Pinned, Sender, Status, WidgetChanged,
+    Pinned, Recap, Sender, Status, WidgetChanged,
 };
-use crate::history::state::{Agent, Stage};
+use crate::history::state::{Agent, RecapRange, Stage};
 use crate::id::{AgentId, CallId, Seq};
 use crate::inbox::{self, Body, Item, ItemNumber, Mode};
 use crate::provider::Partial;
@@ -62,6 +63,9 @@ impl Driver {
                         return;
                     }
                     self.begin_rewind(number, to, out)
+                }
+                (Body::Command(inbox::Command::Recap { hints }), agent) => {
+                    self.want_recap(number, agent, hints)
                 }
                 (Body::Command(command), agent) => {
                     Self::place_command(sheet, number, agent, command)
@@ -188,7 +192,16 @@ impl Driver {
                 (named.unwrap_or(next), joined.into())
             }
             inbox::Command::Leave => (an_agent()?, AgentLeft::default().into()),
-            inbox::Command::Rewind { .. } => return Ok(()),
+            inbox::Command::UndoRecap => {
+                let agent = an_agent()?;
+                let recaps = sheet.draft.history().state().recaps.iter();
+                let newest = recaps.filter(|recap| recap.agent == agent).max_by_key(|r| r.seq);
+                let Some(RecapRange { from, to, .. }) = newest.copied() else {
+                    return Err(NotPlaced::Refused("there is no recap to take back".to_owned()));
+                };
+                (agent, Recap { from, to, ..Recap::default() }.into())
+            }
+            inbox::Command::Rewind { .. } | inbox::Command::Recap { .. } => return Ok(()),
         };
         sheet.place(of, fact, Beside::takes(number)).map(drop)
     }
@@ -210,6 +223,12 @@ impl Driver {
         let mut partial = Partial::default();
         if let Some(asking) = self.asking.remove(&agent) {
             partial = asking.partial();
+            if let What::Recap(recapping) = &asking.what
+                && let Some(item) = recapping.item
+            {
+                let why = "the turn was cancelled".to_owned();
+                self.landed.push_back(Landed::NoRecap { agent, item, why });
+            }
             out.push(Command::Abandon { agent, ticket: asking.ticket });
         }
         self.paused.remove(&agent);

@@ -14,7 +14,7 @@ use crate::clock::Timestamp;
 use crate::history::entry::Entry;
 use crate::history::fact::{
     Effect, EndReason, Fact, FailureKind, InvocationFailed, InvocationStarted, Limit, Output,
-    Status, ToolFinished, TurnEnded,
+    Recap, Status, ToolFinished, TurnEnded,
 };
 use crate::history::metadata::Metadata;
 use crate::history::{Draft, History, Proposal, Refused, Stamp};
@@ -22,7 +22,7 @@ use crate::id::{AgentId, CallId, EntryId, IdSource, Seq};
 use crate::inbox::ItemNumber;
 use crate::provider::Partial;
 use crate::tokens::TokenCounter;
-use crate::widget::{Showing, Widgets};
+use crate::widget::Widgets;
 
 /// How long to wait before a model is asked again: at first, at most, and at most if it said so.
 const BACKOFF_MS: u64 = 1_000;
@@ -37,6 +37,12 @@ pub(super) enum Landed {
     Output { agent: AgentId, output: Output, metadata: Metadata },
     /// A model gave no answer that counts.
     Failed { agent: AgentId, failure: Failure },
+    /// A model wrote a recap.
+    Recap { agent: AgentId, recap: Recap, metadata: Metadata, item: Option<ItemNumber> },
+    /// A model was asked for a recap and gave none that counts.
+    RecapFailed { agent: AgentId, failure: Failure, item: Option<ItemNumber> },
+    /// A recap that someone asked for does not come about.
+    NoRecap { agent: AgentId, item: ItemNumber, why: String },
     /// A call has its result.
     Finished { agent: AgentId, finished: ToolFinished, metadata: Option<Metadata> },
     /// A turn cannot go on.
@@ -49,6 +55,9 @@ impl Landed {
             Self::Start { agent, .. }
             | Self::Output { agent, .. }
             | Self::Failed { agent, .. }
+            | Self::Recap { agent, .. }
+            | Self::RecapFailed { agent, .. }
+            | Self::NoRecap { agent, .. }
             | Self::Finished { agent, .. }
             | Self::End { agent, .. } => *agent,
         }
@@ -103,7 +112,6 @@ impl Sheet<'_> {
         proposal.takes = note.takes;
         let (history, fact) = (self.draft.history(), &proposal.fact);
         let showing = self.widgets.showing(history, agent, fact, self.at, self.counter);
-        proposal.counts.screen_tokens = showing.as_ref().map_or(0, Showing::tokens);
         let from = run_state(self.draft.history(), agent);
         let seq = match self.draft.try_place(proposal) {
             Ok(seq) => seq,
@@ -286,6 +294,15 @@ impl Driver {
                     self.place_output(sheet, agent, output, metadata);
                 }
                 Landed::Failed { agent, failure } => self.place_failure(sheet, agent, failure, out),
+                Landed::Recap { agent, recap, metadata, item } => {
+                    self.place_recap(sheet, agent, recap, metadata, item);
+                }
+                Landed::RecapFailed { agent, failure, item } => {
+                    self.place_recap_failure(sheet, agent, failure, item);
+                }
+                Landed::NoRecap { agent, item, why } => {
+                    self.place_no_recap(sheet, agent, item, why);
+                }
                 Landed::Finished { agent, finished, metadata } => {
                     if is_open(sheet.draft.history(), agent, finished.call)
                         && !Self::place_finished(sheet, agent, finished.clone(), metadata.clone())
@@ -418,8 +435,9 @@ impl Driver {
         if self.asking.contains_key(&agent) {
             return;
         }
-        let invoking = sheet.draft.history().agent(agent).and_then(|agent| agent.invoking);
-        if let Some(started) = invoking {
+        let state = sheet.draft.history().agent(agent);
+        let under_way = state.and_then(|agent| agent.invoking.or(agent.invoking_aside));
+        if let Some(started) = under_way {
             let text = "the process stopped before the answer was recorded";
             let orphan =
                 InvocationFailed { retry: true, ..failed(started, FailureKind::Protocol, text) };
@@ -496,7 +514,7 @@ impl Driver {
             .filter(|(_, call)| call.finished.is_none())
             .map(|(id, call)| (id, call.started.map(|started| started.effect)))
             .collect();
-        if let Some(started) = state.invoking {
+        if let Some(started) = state.invoking.or(state.invoking_aside) {
             let message = "stopped before it was answered";
             let bare = InvocationFailed {
                 usage: ending.partial.usage,
@@ -559,7 +577,7 @@ impl Ending {
     }
 }
 
-fn failed(started: Seq, kind: FailureKind, message: &str) -> InvocationFailed {
+pub(super) fn failed(started: Seq, kind: FailureKind, message: &str) -> InvocationFailed {
     InvocationFailed {
         started,
         kind,

@@ -47,6 +47,8 @@ pub struct Limits {
     pub call_attempts: u32,
     /// The most calls of an agent that run at a time.
     pub side_by_side: usize,
+    /// Whether a recap is written when folded exchanges no longer fit.
+    pub recaps: bool,
     /// How long a person has to answer a question.
     pub approval_ms: u64,
     /// How long calls have to stop.
@@ -65,6 +67,7 @@ impl Default for Limits {
             pauses: 5,
             call_attempts: 3,
             side_by_side: 8,
+            recaps: true,
             approval_ms: 15 * 60 * 1000,
             grace_ms: 6_000,
         }

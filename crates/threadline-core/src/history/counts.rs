@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::fact::{Block, EndReason, Fact, Output, Status, ToolFinished};
+use super::fact::{Attachment, Block, EndReason, Fact, Output, Status, ToolFinished};
 use super::sections::{self, Level, Levels, Section};
-use crate::tokens::{CounterId, TokenCounter};
+use crate::tokens::{CounterId, TokenCounter, media};
 
 /// The longest line in the outline, in characters.
 const GIST_CAP_CHARS: usize = 160;
@@ -20,8 +20,6 @@ pub struct Counts {
     pub tokens: Levels<u32>,
     /// Tokens of the line on a finished call, with its name and how it ended.
     pub line_tokens: u32,
-    /// Tokens of the live screen attached to it.
-    pub screen_tokens: u32,
     /// Who counted.
     pub counter: CounterId,
 }
@@ -33,9 +31,13 @@ impl Counts {
         let tokens = match fact {
             Fact::Input(input) => {
                 let tokens = section_tokens(&input.sections, counter);
+                let tokens = with_attachments(tokens, &input.attachments);
                 Levels { gist: count(&gist(fact)), ..tokens }
             }
-            Fact::ToolFinished(finished) => section_tokens(&finished.result, counter),
+            Fact::ToolFinished(finished) => {
+                let tokens = section_tokens(&finished.result, counter);
+                with_attachments(tokens, &finished.attachments)
+            }
             Fact::Output(output) => {
                 let thinking = thinking_tokens(output, counter);
                 let recent = output_tokens(output, counter);
@@ -50,7 +52,7 @@ impl Counts {
             Fact::ToolFinished(finished) => count(&result_gist(finished)),
             _ => 0,
         };
-        Self { tokens, line_tokens, screen_tokens: 0, counter: CounterId::of(counter) }
+        Self { tokens, line_tokens, counter: CounterId::of(counter) }
     }
 }
 
@@ -180,6 +182,13 @@ fn output_tokens(output: &Output, counter: &dyn TokenCounter) -> u32 {
         Block::Foreign(foreign) => counter.count(&foreign.text),
     });
     tokens.fold(0, u32::saturating_add)
+}
+
+/// What is sent along is shown unless all of it is one line.
+fn with_attachments(tokens: Levels<u32>, attachments: &[Attachment]) -> Levels<u32> {
+    let more = attachments.iter().map(media::most).fold(0, u32::saturating_add);
+    let (live, recent) = (tokens.live.saturating_add(more), tokens.recent.saturating_add(more));
+    Levels { live, recent, ..tokens }
 }
 
 fn section_tokens(sections: &[Section], counter: &dyn TokenCounter) -> Levels<u32> {

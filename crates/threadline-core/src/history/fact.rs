@@ -30,6 +30,9 @@ pub use message::{
     ThinkingBlock, ToolCall, Usage,
 };
 
+/// How long a body is expected to be, at most.
+const BODY_BYTES: usize = 1024;
+
 macro_rules! facts {
     ($($(#[$doc:meta])* $variant:ident = $kind:literal,)*) => {
         /// Something that happened.
@@ -54,10 +57,13 @@ macro_rules! facts {
 
             /// The body of a record of this fact.
             pub fn to_body(&self) -> Result<Vec<u8>, serde_json::Error> {
+                // Room for most: to grow costs more than to write.
+                let mut body = Vec::with_capacity(BODY_BYTES);
                 match self {
-                    $(Self::$variant(fact) => serde_json::to_vec(fact),)*
-                    Self::Unrecognised(unrecognised) => Ok(unrecognised.body.clone()),
+                    $(Self::$variant(fact) => serde_json::to_writer(&mut body, fact)?,)*
+                    Self::Unrecognised(unrecognised) => body.clone_from(&unrecognised.body),
                 }
+                Ok(body)
             }
 
             /// The fact in a record's body; what this version cannot read exactly is unrecognised.

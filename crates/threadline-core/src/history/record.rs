@@ -24,6 +24,9 @@ use crate::id::{AgentId, EntryId, Seq};
 /// The largest body of an entry. What is larger becomes an attachment.
 pub const BODY_CAP_BYTES: usize = 1024 * 1024;
 
+/// How long an envelope is expected to be, at most.
+const ENVELOPE_BYTES: usize = 256;
+
 /// Sixteen random bytes beside a body.
 pub type Salt = [u8; 16];
 
@@ -84,7 +87,7 @@ impl Record {
         if body.len() > BODY_CAP_BYTES {
             return Err(Unwritable::TooLarge { bytes: body.len() });
         }
-        let envelope = serde_json::to_vec(&Envelope {
+        let said = Envelope {
             seq: entry.seq,
             id: entry.id,
             at: entry.at,
@@ -92,8 +95,9 @@ impl Record {
             cause: entry.cause,
             kind: Cow::Borrowed(entry.fact.kind()),
             metadata: Cow::Borrowed(&entry.metadata),
-        })
-        .map_err(Unwritable::Json)?;
+        };
+        let mut envelope = Vec::with_capacity(ENVELOPE_BYTES);
+        serde_json::to_writer(&mut envelope, &said).map_err(Unwritable::Json)?;
         let hash = chain(previous, &envelope, &salt, &body);
         Ok(Self { envelope, body, salt, hash })
     }

@@ -7,7 +7,8 @@ use super::Store;
 use super::open::{OpenError, read};
 use super::recall::Recall;
 use crate::context::Material;
-use crate::context::plan::{Ask, DoesNotFit, More, Outlook, Plan, Planned, budget, plan};
+use crate::context::plan::{Ask, DoesNotFit, More, Outlook, Planned, budget, plan};
+use crate::context::recap::{Reach, RecapAsk, RecapRows, RecapSource};
 use crate::history::History;
 use crate::history::entry::Entry;
 use crate::history::fact::Fact;
@@ -50,10 +51,35 @@ pub async fn gather_with(
             Err(refused) => return Ok(Err(refused)),
         }
     };
-    let entries = look.entries(&plan).await?;
+    let entries = look.entries(plan.entries()).await?;
     let oldest = look.outlook.rows.last().map_or(Seq::ZERO, |row| row.seq);
     recall.keep(oldest, &entries);
     Ok(Ok(Material { plan, entries }))
+}
+
+/// Reads what a recap is written from; none if there is nothing to be recapped.
+pub async fn gather_recap(
+    store: &dyn Store,
+    id: ConversationId,
+    history: &History,
+    ask: &RecapAsk,
+) -> Result<Option<RecapSource>, OpenError> {
+    let mut recall = Recall::default();
+    let (agent, outlook) = (ask.agent, Outlook::default());
+    let mut look = Look { store, id, history, agent, outlook, recall: &mut recall };
+    let mut rows = RecapRows::default();
+    let mut place = 0;
+    'rows: while !look.outlook.whole {
+        look.further(ROWS).await?;
+        for row in look.outlook.rows.iter().skip(place) {
+            if rows.take(ask, history, row) == Reach::Done {
+                break 'rows;
+            }
+        }
+        place = look.outlook.rows.len();
+    }
+    let entries = look.entries(rows.entries(ask)).await?;
+    Ok(rows.source(ask, &entries))
 }
 
 /// A look at a thread, as far as it was read.
@@ -137,9 +163,9 @@ impl Look<'_> {
         Ok(row)
     }
 
-    /// The entries that a plan shows, with the results that they seal.
-    async fn entries(&mut self, plan: &Plan) -> Result<BTreeMap<Seq, Arc<Entry>>, OpenError> {
-        let mut seqs: BTreeSet<Seq> = plan.entries().into_iter().collect();
+    /// Some entries, with the results that they seal.
+    async fn entries(&mut self, seqs: Vec<Seq>) -> Result<BTreeMap<Seq, Arc<Entry>>, OpenError> {
+        let mut seqs: BTreeSet<Seq> = seqs.into_iter().collect();
         self.fetch(&seqs).await?;
         let sealed: BTreeSet<Seq> = seqs.iter().flat_map(|seq| sealed(self.recall, *seq)).collect();
         self.fetch(&sealed).await?;

@@ -272,21 +272,15 @@ impl Fold<'_> {
     fn take(&mut self, entry: &Entry, hash: Digest) -> Result<(), OpenError> {
         let on_path = self.path.contains(entry.seq);
         if on_path {
-            change(self.id, &mut self.widgets, entry)?;
+            let refused = |source| OpenError::Widget { id: self.id, seq: entry.seq, source };
+            self.widgets.follow(&self.history, entry, self.counter).map_err(refused)?;
         }
         let folded = if !on_path {
             self.history.pass(entry, hash)
         } else if let Fact::Rewound(_) = entry.fact {
             self.history.rewind_in_place(entry, hash)
         } else {
-            let mut counts = Counts::of(&entry.fact, self.counter);
-            let (history, agent, fact) = (&self.history, entry.agent, &entry.fact);
-            if let Some(showing) =
-                self.widgets.showing(history, agent, fact, entry.at, self.counter)
-            {
-                counts.screen_tokens = showing.tokens();
-                self.widgets.show(agent, entry.seq, showing);
-            }
+            let counts = Counts::of(&entry.fact, self.counter);
             self.history.apply_or_break(entry, hash, counts).map(drop)
         };
         folded.map_err(|source| OpenError::Broken { id: self.id, source })

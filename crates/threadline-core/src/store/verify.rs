@@ -3,8 +3,9 @@
 mod look;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use look::{Inside, look_at};
+use look::{Inside, Lookers, Sheaf};
 
 use super::ahead::Ahead;
 use super::replay::Replay;
@@ -75,45 +76,45 @@ pub async fn verify(
     storage: &dyn Storage,
     id: ConversationId,
     depth: Depth,
-    counter: &dyn TokenCounter,
+    counter: Arc<dyn TokenCounter>,
     progress: &mut (dyn FnMut(u64) + Send),
 ) -> Result<Report, StoreError> {
     let conversation = storage.conversation(id).await?;
     let mut report = Report::default();
-    let mut deep = match depth {
-        Depth::Chain => None,
-        Depth::Deep => Some(Deep::new(storage, id, counter).await),
-    };
-    let mut previous = GENESIS;
-    let mut next = Seq(1);
-    let mut coming = Ahead::ask(read(storage, id, next)).await;
-    while next <= conversation.head {
-        let records = coming.answer().await?;
-        if records.is_empty() {
-            break;
+    let (mut deep, mut lookers) = match depth {
+        Depth::Chain => (None, Lookers::new(None)),
+        Depth::Deep => {
+            let lookers = Lookers::new(Some(Arc::clone(&counter)));
+            (Some(Deep::new(storage, id, counter).await), lookers)
         }
-        let count = u64::try_from(records.len()).unwrap_or(u64::MAX);
-        coming = Ahead::ask(read(storage, id, next.plus(count))).await;
+    };
+    let (mut previous, mut next) = (GENESIS, Seq(1));
+    let mut coming = Ahead::ask(read(storage, id, next)).await;
+    // One page is read while the one before it is looked at, and the one before that folded.
+    let mut under_way: Option<Arc<Sheaf>> = None;
+    loop {
+        let records = if next <= conversation.head { coming.answer().await? } else { Vec::new() };
+        let last = match records.last() {
+            Some(last) => last.hash,
+            None => break,
+        };
+        next = next.plus(u64::try_from(records.len()).unwrap_or(u64::MAX));
+        coming = Ahead::ask(read(storage, id, next)).await;
         if let Some(Deep { index: Pages { coming: Some(index), .. }, .. }) = &mut deep {
             index.nudge().await;
         }
-        let looks = look_at(&records, previous, deep.as_ref().map(|deep| deep.counter));
-        for (record, look) in records.iter().zip(looks) {
-            if !look.follows {
-                report.find(next, "the record is not what was written: the chain breaks here");
-            }
-            previous = record.hash;
-            report.bytes += u64::try_from(record.size()).unwrap_or(u64::MAX);
-            if let (Some(deep), Some(inside)) = (&mut deep, &look.inside) {
-                deep.record(next, record.hash, inside, &mut report).await?;
-            }
-            next = next.next();
+        let sheaf = lookers.begin(records, std::mem::replace(&mut previous, last));
+        if let Some(sheaf) = under_way.replace(sheaf) {
+            take_in(&sheaf, deep.as_mut(), &mut report).await?;
+            progress(report.entries);
         }
-        report.entries = next.0 - 1;
+    }
+    if let Some(sheaf) = under_way {
+        take_in(&sheaf, deep.as_mut(), &mut report).await?;
         progress(report.entries);
     }
-    if next.before() != conversation.head {
-        let last = next.before();
+    let last = Seq(report.entries);
+    if last != conversation.head {
         report.find(
             last,
             format!("the history ends here, its head is said to be {}", conversation.head),
@@ -130,6 +131,26 @@ pub async fn verify(
     Ok(report)
 }
 
+/// Reports what was seen in records, and what they amount to after those before them.
+async fn take_in(
+    sheaf: &Sheaf,
+    mut deep: Option<&mut Deep<'_>>,
+    report: &mut Report,
+) -> Result<(), StoreError> {
+    for (record, look) in sheaf.records.iter().zip(sheaf.finish()) {
+        let seq = Seq(report.entries).next();
+        if !look.follows {
+            report.find(seq, "the record is not what was written: the chain breaks here");
+        }
+        report.bytes += u64::try_from(record.size()).unwrap_or(u64::MAX);
+        if let (Some(deep), Some(inside)) = (&mut deep, &look.inside) {
+            deep.record(seq, record.hash, inside, report).await?;
+        }
+        report.entries = seq.0;
+    }
+    Ok(())
+}
+
 async fn read(
     storage: &dyn Storage,
     id: ConversationId,
@@ -142,7 +163,7 @@ async fn read(
 struct Deep<'a> {
     storage: &'a dyn Storage,
     id: ConversationId,
-    counter: &'a dyn TokenCounter,
+    counter: Arc<dyn TokenCounter>,
     /// None once a rule was broken: what follows cannot be judged.
     replay: Option<Replay>,
     rows: Pages<'a, OutlineRow>,
@@ -186,7 +207,7 @@ impl<'a> Deep<'a> {
     async fn new(
         storage: &'a dyn Storage,
         id: ConversationId,
-        counter: &'a dyn TokenCounter,
+        counter: Arc<dyn TokenCounter>,
     ) -> Self {
         Self {
             storage,
@@ -237,7 +258,7 @@ impl<'a> Deep<'a> {
     fn counts_alike(&self, stored: &OutlineRow) -> bool {
         let agent = self.replay.as_ref().and_then(|replay| replay.history().agent(stored.agent));
         let previous = agent.and_then(|agent| agent.row);
-        stored.counter == CounterId::of(self.counter)
+        stored.counter == CounterId::of(&*self.counter)
             && previous.is_none_or(|previous| previous > self.last_foreign)
     }
 
@@ -249,15 +270,12 @@ impl<'a> Deep<'a> {
         stored: Option<&OutlineRow>,
         report: &mut Report,
     ) -> Result<Option<OutlineRow>, StoreError> {
-        // What was on a screen is known to whoever has the widgets, and to nobody else.
-        let screen_tokens = stored.map_or(0, |stored| stored.screen_tokens);
-        let counts = Counts { screen_tokens, ..counts };
         let foreign = stored.filter(|stored| !self.counts_alike(stored));
         let Some(replay) = &self.replay else { return Ok(None) };
         let past = match &entry.fact {
             Fact::Rewound(rewound) => match replay.nearest(rewound.to).cloned() {
                 Some(nearest) => {
-                    Some(fold_on(self.storage, self.id, self.counter, nearest, rewound.to).await?)
+                    Some(fold_on(self.storage, self.id, &*self.counter, nearest, rewound.to).await?)
                 }
                 None => None,
             },

@@ -6,14 +6,17 @@
 //! The time grows with the length of a text, whatever is in it, and what is remembered of one is
 //! bounded: 4096 pieces for each thread that counts, 1.2 MB.
 
+mod seams;
+
 use std::sync::LazyLock;
 
 use tiktoken::{CoreBpe, encoding};
 
 use super::TokenCounter;
+use seams::Seams;
 
-static O200K: LazyLock<CoreBpe> = LazyLock::new(encoding::o200k_base);
-static CL100K: LazyLock<CoreBpe> = LazyLock::new(encoding::cl100k_base);
+static O200K: LazyLock<Vocabulary> = LazyLock::new(|| Vocabulary::new(encoding::o200k_base()));
+static CL100K: LazyLock<Vocabulary> = LazyLock::new(|| Vocabulary::new(encoding::cl100k_base()));
 
 /// Counts tokens of o200k, which outlines are counted in. It is the vocabulary of gpt-4o and later.
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,8 +66,29 @@ impl TokenCounter for Cl100k {
     }
 }
 
-/// What looks like a special token is ordinary text: whoever writes `<|endoftext|>` ends nothing.
-fn count(vocabulary: &LazyLock<CoreBpe>, text: &str) -> u32 {
+struct Vocabulary {
+    bpe: CoreBpe,
+    seams: Seams,
+}
+
+impl Vocabulary {
+    fn new(bpe: CoreBpe) -> Self {
+        let ranks = 0..u32::try_from(bpe.vocab_size()).unwrap_or(u32::MAX);
+        let seams = Seams::of(ranks.map(|rank| bpe.decode(&[rank])));
+        Self { bpe, seams }
+    }
+
+    /// What looks like a special token is ordinary text: whoever writes `<|endoftext|>` ends
+    /// nothing.
+    fn count(&self, text: &str) -> usize {
+        if text.is_ascii() {
+            return self.bpe.count(text);
+        }
+        self.seams.parts(text).map(|part| self.bpe.count(part)).sum()
+    }
+}
+
+fn count(vocabulary: &LazyLock<Vocabulary>, text: &str) -> u32 {
     // Nothing is nothing in any vocabulary, which need not be loaded to say so.
     if text.is_empty() {
         return 0;

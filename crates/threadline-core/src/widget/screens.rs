@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::Widgets;
+use super::{ChangeRefused, Widgets};
 use crate::clock::Timestamp;
 use crate::history::History;
+use crate::history::entry::Entry;
 use crate::history::fact::Fact;
+use crate::history::state::Agent;
 use crate::id::{AgentId, Seq};
 use crate::tokens::TokenCounter;
 
@@ -48,13 +50,6 @@ pub struct Showing {
     screen: Option<(Arc<str>, u32)>,
 }
 
-impl Showing {
-    /// The tokens of the screen that is attached to the fact.
-    pub fn tokens(&self) -> u32 {
-        self.screen.as_ref().map_or(0, |(_, tokens)| *tokens)
-    }
-}
-
 impl Widgets {
     /// What becomes of an agent's screens when a fact follows a history; none if nothing does.
     ///
@@ -73,7 +68,12 @@ impl Widgets {
             Fact::ToolResults(_) => false,
             _ => return None,
         };
-        if !begins && matches!(fact, Fact::Input(_)) {
+        // Calls that were taken back are sealed for the record: no model reads on from there.
+        let taken_back = |agent: &Agent| agent.open_calls().any(|(_, call)| call.withdrawn);
+        if !begins
+            && (matches!(fact, Fact::Input(_))
+                || history.agent(agent).is_some_and(|agent| taken_back(agent)))
+        {
             return None;
         }
         let text = self.screen(history, agent, at);
@@ -93,6 +93,21 @@ impl Widgets {
         if let Some((text, tokens)) = showing.screen {
             attached.push(Attached { seq, text, tokens });
         }
+    }
+
+    /// Takes in an entry that follows a history on its path: a widget's change, and the screen
+    /// that is attached to it.
+    pub fn follow(
+        &mut self,
+        history: &History,
+        entry: &Entry,
+        counter: &dyn TokenCounter,
+    ) -> Result<(), ChangeRefused> {
+        self.apply(entry)?;
+        if let Some(showing) = self.showing(history, entry.agent, &entry.fact, entry.at, counter) {
+            self.show(entry.agent, entry.seq, showing);
+        }
+        Ok(())
     }
 
     /// The live screens of an agent's newest turn, oldest first.

@@ -1,6 +1,7 @@
 //! Verifying, against reading and hashing or parsing the same bytes.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 use rusqlite::Connection;
@@ -77,7 +78,7 @@ async fn against_bare(setting: &Setting, report: &mut Report) -> Outcome<()> {
 
 async fn verified(store: &SqliteStore, id: ConversationId, depth: Depth) -> Outcome<f64> {
     let start = Instant::now();
-    let report = verify(store, id, depth, &Estimator, &mut |_| {}).await?;
+    let report = verify(store, id, depth, Arc::new(Estimator), &mut |_| {}).await?;
     let elapsed = start.elapsed().as_secs_f64();
     match report.findings.first() {
         None => Ok(elapsed),

@@ -103,7 +103,6 @@ CREATE TABLE entry (
   live          INTEGER,
   recent        INTEGER,
   gist_tokens   INTEGER,
-  screen_tokens INTEGER,
   recent_sum    INTEGER,
   live_sum_more INTEGER, -- than recent_sum
   previous_back INTEGER, -- how far back it is
@@ -126,7 +125,6 @@ CREATE TABLE fresh (
   live          INTEGER,
   recent        INTEGER,
   gist_tokens   INTEGER,
-  screen_tokens INTEGER,
   recent_sum    INTEGER,
   live_sum_more INTEGER,
   previous_back INTEGER,
@@ -184,10 +182,10 @@ CREATE TABLE agent (
   PRIMARY KEY (conversation, agent)
 ) STRICT, WITHOUT ROWID;
 
--- A taken item keeps its key and digest, so that no key is taken twice. A fork also knows the
--- keys that were taken in entries it shares.
+-- A taken item keeps its key and digest, so that no key is taken twice, and its number, so that a
+-- later one has a higher number. A fork also knows the keys that were taken in entries it shares.
 CREATE TABLE inbox (
-  num          INTEGER PRIMARY KEY AUTOINCREMENT,
+  num          INTEGER PRIMARY KEY,
   conversation INTEGER NOT NULL,
   client_key   TEXT NOT NULL,
   digest       BLOB NOT NULL,
@@ -196,8 +194,8 @@ CREATE TABLE inbox (
   item         BLOB
 ) STRICT;
 CREATE UNIQUE INDEX inbox_key ON inbox (conversation, client_key);
-CREATE INDEX inbox_waiting ON inbox (conversation) WHERE taken_seq IS NULL;
-CREATE INDEX inbox_due ON inbox (conversation, due) WHERE taken_seq IS NULL;
+-- In the order they came; the earliest that is due is looked for among all that wait.
+CREATE INDEX inbox_waiting ON inbox (conversation, num, due) WHERE taken_seq IS NULL;
 
 -- A snapshot has the number conversation << 36 | seq.
 CREATE TABLE snapshot (

@@ -174,7 +174,7 @@ pub(super) fn forget_agents(connection: &Connection, conversation: i64) -> rusql
         .map(drop)
 }
 
-/// Writes the sums of agents.
+/// Writes the sums of agents. Those that are as they were cost no page.
 pub(super) fn keep_agents(
     connection: &Connection,
     conversation: i64,
@@ -186,7 +186,9 @@ pub(super) fn keep_agents(
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
          ON CONFLICT (conversation, agent) DO UPDATE SET
            name = ?3, present = ?4, interactions = ?5, last_kind = ?6, last_at = ?7,
-           description = ?8",
+           description = ?8
+         WHERE (name, present, interactions, last_kind, last_at, description)
+           IS NOT (?3, ?4, ?5, ?6, ?7, ?8)",
     )?;
     for agent in agents {
         let (kind, at) = agent.last_interaction.unzip();

@@ -28,11 +28,9 @@ impl Tier {
                 concat!(
                     "INSERT INTO ",
                     $table,
-                    " (id, record, agent, kind, live, recent, gist_tokens, screen_tokens,
-                       recent_sum, live_sum_more, previous_back, turn_back, exchange, counter,
-                       results, gist)
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,
-                       ?16)"
+                    " (id, record, agent, kind, live, recent, gist_tokens, recent_sum,
+                       live_sum_more, previous_back, turn_back, exchange, counter, results, gist)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)"
                 )
             };
         }
@@ -60,7 +58,6 @@ impl Tier {
                 row.map(|row| row.tokens.live),
                 row.map(|row| row.tokens.recent),
                 row.map(|row| row.tokens.gist),
-                row.map(|row| row.screen_tokens),
                 row.map(|row| int(row.recent_sum)),
                 row.map(|row| int(row.live_sum).wrapping_sub(int(row.recent_sum))),
                 row.and_then(|row| row.previous.map(|previous| back(row.seq, previous))),

@@ -275,7 +275,7 @@ pub(super) fn due_at(
 ) -> rusqlite::Result<Option<i64>> {
     let item: Option<i64> = connection
         .prepare_cached(
-            "SELECT min(due) FROM inbox INDEXED BY inbox_due
+            "SELECT min(due) FROM inbox INDEXED BY inbox_waiting
              WHERE conversation = ?1 AND taken_seq IS NULL",
         )?
         .query_row([conversation], |row| row.get(0))?;

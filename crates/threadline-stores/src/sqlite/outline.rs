@@ -12,7 +12,7 @@ use super::error::{Failure, damaged};
 use super::number::{count, entry_id, int, log_and_seq, rows as row_limit};
 use super::segments::Segment;
 
-const COLUMNS: &str = "id, agent, kind, live, recent, gist_tokens, screen_tokens, recent_sum, \
+const COLUMNS: &str = "id, agent, kind, live, recent, gist_tokens, recent_sum, \
      live_sum_more, previous_back, turn_back, exchange, counter, results, gist";
 /// How far back an entry may be to be stepped to: it pays to seek what is further.
 const NEAR: u64 = 32;
@@ -151,22 +151,21 @@ fn seq_back(from: Seq, back: i64) -> Seq {
 fn outline_row(row: &Row<'_>) -> Result<OutlineRow, Failure> {
     let (_, seq) = log_and_seq(row.get(0)?);
     let kind: u8 = row.get(2)?;
-    let recent_sum = count(row.get(7)?);
+    let recent_sum = count(row.get(6)?);
     Ok(OutlineRow {
         seq,
         agent: AgentId(row.get(1)?),
         kind: RowKind::from_number(kind)
             .ok_or_else(|| damaged(format!("there is no kind of outline row {kind}")))?,
         tokens: Levels { live: row.get(3)?, recent: row.get(4)?, gist: row.get(5)? },
-        screen_tokens: row.get(6)?,
         recent_sum,
-        live_sum: recent_sum.wrapping_add_signed(row.get(8)?),
-        previous: row.get::<_, Option<i64>>(9)?.map(|back| seq_back(seq, back)),
-        turn: seq_back(seq, row.get(10)?),
-        exchange: row.get(11)?,
-        counter: CounterId(row.get(12)?),
-        results: read_results(row.get_ref(13)?, seq)?,
-        gist: row.get(14)?,
+        live_sum: recent_sum.wrapping_add_signed(row.get(7)?),
+        previous: row.get::<_, Option<i64>>(8)?.map(|back| seq_back(seq, back)),
+        turn: seq_back(seq, row.get(9)?),
+        exchange: row.get(10)?,
+        counter: CounterId(row.get(11)?),
+        results: read_results(row.get_ref(12)?, seq)?,
+        gist: row.get(13)?,
     })
 }
 

@@ -2,7 +2,7 @@
 //! not written is never taken for what was.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use threadline_core::history::fact::Digest;
 use threadline_core::history::record::Record;
@@ -260,7 +260,8 @@ async fn look(disk: &Disk, truth: &Truth) -> Result<Outcome, String> {
             }
             Err(error) => return told(error),
         }
-        let report = verify::verify(&store, *id, Depth::Deep, &Estimator, &mut |_| {}).await;
+        let report =
+            verify::verify(&store, *id, Depth::Deep, Arc::new(Estimator), &mut |_| {}).await;
         match report {
             Ok(report) if report.is_sound() => {}
             Ok(_) => return Ok(Outcome::Told),

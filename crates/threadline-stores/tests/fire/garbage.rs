@@ -2,6 +2,7 @@
 //! reason, and nothing of it remains; a salvage keeps exactly what is sound.
 
 use std::io::{BufReader, Read};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rusqlite::Connection;
@@ -399,7 +400,8 @@ async fn salvage(taker: &Taker, broken: &[u8], sound: &[Record], what: &str) {
             let found = records(taker.store(), imported.id).await.unwrap();
             assert!(found == sound, "{what}: what was salvaged is not what was written");
             let (store, id) = (taker.store(), imported.id);
-            let report = verify::verify(store, id, Depth::Deep, &Estimator, &mut |_| {}).await;
+            let report =
+                verify::verify(store, id, Depth::Deep, Arc::new(Estimator), &mut |_| {}).await;
             let report = report.unwrap();
             assert!(report.is_sound(), "{what}: {report:?}");
         }

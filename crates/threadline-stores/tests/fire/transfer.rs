@@ -79,7 +79,8 @@ pub(crate) async fn import(
 
 /// A conversation verifies to its last byte.
 async fn is_sound(store: &dyn Storage, id: ConversationId) {
-    let report = verify::verify(store, id, Depth::Deep, &Estimator, &mut |_| {}).await.unwrap();
+    let report =
+        verify::verify(store, id, Depth::Deep, Arc::new(Estimator), &mut |_| {}).await.unwrap();
     assert!(report.is_sound(), "{report:?}");
 }
 

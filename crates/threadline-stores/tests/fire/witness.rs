@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use threadline_core::history::fact::{Digest, Fact};
 use threadline_core::history::record::Record;
@@ -179,7 +180,7 @@ impl Expected {
         if Some(found) != heads.sure && Some(found) != heads.maybe {
             wrong.push(format!("{id}: found the head {found:?}, expected {heads:?}"));
         }
-        let report = verify::verify(store, id, depth, &Estimator, &mut |_| {}).await?;
+        let report = verify::verify(store, id, depth, Arc::new(Estimator), &mut |_| {}).await?;
         if !report.is_sound() || report.entries != found.0.0 {
             wrong.push(format!("{id}: is not sound: {report:?}"));
         }

@@ -11,8 +11,8 @@ use threadline_core::history::History;
 use threadline_core::history::batch::{BATCH_CAP_BYTES, Batch};
 use threadline_core::history::entry::Entry;
 use threadline_core::history::fact::{
-    Answer, Approver, Block, Effect, EndReason, Fact, FailureKind, Limit, Output, Sender, Status,
-    Stop, ToolFinished, Verdict,
+    Answer, Approver, Block, Effect, EndReason, Fact, FailureKind, Limit, Output, Purpose, Sender,
+    Status, Stop, ToolFinished, Verdict,
 };
 use threadline_core::history::snapshot::Snapshot;
 use threadline_core::history::state::{OpenCall, Stage};
@@ -143,6 +143,19 @@ impl World {
                 {
                     self.fail("I-10", format!("the input {key} is in the history twice"));
                 }
+            }
+            Fact::InvocationStarted(started) if started.purpose != Purpose::Step => {
+                self.hit(Mark::RecapBegun);
+            }
+            Fact::Recap(recap) => self.hit(match (&recap.text, recap.asked) {
+                (None, _) => Mark::RecapUndone,
+                (Some(_), true) => Mark::RecapAsked,
+                (Some(_), false) => Mark::RecapWritten,
+            }),
+            Fact::InvocationFailed(failed)
+                if agent.is_some_and(|agent| agent.invoking_aside == Some(failed.started)) =>
+            {
+                self.hit(Mark::RecapFailed);
             }
             Fact::InvocationStarted(_) => {
                 let failures = self.check.failures.get(&entry.agent).copied().unwrap_or(0);

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use threadline_core::context::recap::RecapAsk;
 use threadline_core::drive::{
     Alarm, Command, Event, Gather, Notice, Outcome, Rest, Run, Setback, Stopped, Ticket,
 };
+use threadline_core::history::History;
 use threadline_core::history::batch::{Batch, State};
 use threadline_core::history::fact::{Effect, Fact, FailureKind};
 use threadline_core::history::metadata::Metadata;
@@ -40,6 +42,10 @@ impl World {
                 self.check_pause(worker, agent);
                 let ms = self.latency();
                 self.send(worker, ms, To::Gather { agent, ticket, gather });
+            }
+            Command::GatherRecap { agent, ticket, history, ask } => {
+                let ms = self.latency();
+                self.send(worker, ms, To::GatherRecap { agent, ticket, history, ask });
             }
             Command::Invoke { agent, ticket, request } => {
                 self.invoke(worker, agent, ticket, &request);
@@ -192,6 +198,25 @@ impl World {
             Event::NotGathered { agent, ticket, setback }
         } else {
             Event::Gathered { agent, ticket, gathered: Box::new(self.store.gather(gather)) }
+        };
+        let ms = self.latency();
+        self.send(worker, ms, To::Event(event));
+    }
+
+    /// Reads what a recap is written from.
+    pub(super) fn read_recap(
+        &mut self,
+        worker: usize,
+        (agent, ticket): (AgentId, Ticket),
+        history: &History,
+        ask: &RecapAsk,
+    ) {
+        let event = if self.draws.store.percent(self.swarm.reads) {
+            let setback = Setback::Later("it could not be read".to_owned());
+            Event::NotGathered { agent, ticket, setback }
+        } else {
+            let source = self.store.gather_recap(history, ask).map(Box::new);
+            Event::RecapGathered { agent, ticket, source }
         };
         let ms = self.latency();
         self.send(worker, ms, To::Event(event));

@@ -64,10 +64,15 @@ pub(super) const PING: &str = "ping";
 /// The tool that can tell what became of a call.
 pub(super) const KNOWS: &str = "send_known";
 
+/// A window in which a conversation is soon folded.
+const SMALL_WINDOW: u64 = 1_200;
+
 struct Shared {
     tools: Toolset,
     registry: Arc<Registry>,
     models: Arc<OneModel>,
+    /// The same with a window that is soon full.
+    small: Arc<OneModel>,
 }
 
 /// The only model there is.
@@ -106,14 +111,15 @@ fn shared() -> Option<&'static Shared> {
             dialect: "none".into(),
             model: "one".into(),
         };
-        let profile = Profile {
-            window_tokens: 1_000_000,
-            tools: ToolSupport::SideBySide,
-            ..Profile::unknown()
+        let profile = Profile { tools: ToolSupport::SideBySide, ..Profile::unknown() };
+        let target = |window_tokens| {
+            let profile = Profile { window_tokens, output_cap_tokens: 200, ..profile.clone() };
+            let invocation = invocation.clone();
+            let target = Target { name: "one".into(), invocation, profile, unusable: None };
+            Arc::new(OneModel(Arc::new(target)))
         };
-        let target = Target { name: "one".into(), invocation, profile, unusable: None };
-        let models = Arc::new(OneModel(Arc::new(target)));
-        Some(Shared { tools, registry: Arc::new(registry), models })
+        let (models, small) = (target(1_000_000), target(SMALL_WINDOW));
+        Some(Shared { tools, registry: Arc::new(registry), models, small })
     };
     SHARED.get_or_init(make).as_ref()
 }
@@ -126,10 +132,12 @@ pub(super) fn registry() -> Arc<Registry> {
 /// What drivers work with, with ids of a seed.
 pub(super) fn setting(seed: u64, limits: Limits) -> Option<Arc<Setting>> {
     let shared = shared()?;
+    let models = if seed % 4 == 3 { &shared.small } else { &shared.models };
+    let models = Arc::clone(models) as Arc<dyn Models>;
     Some(Arc::new(Setting {
         ids: Arc::new(SeededIds::new(seed)),
         counter: Arc::new(Estimator),
-        models: Arc::clone(&shared.models) as Arc<dyn Models>,
+        models,
         tools: shared.tools.clone(),
         widgets: Arc::clone(&shared.registry),
         limits,

@@ -36,6 +36,10 @@ pub(super) enum Act {
     Dismiss,
     /// Always allows what is asked about.
     AlwaysAllow,
+    /// Asks for a recap.
+    Recap,
+    /// Takes a recap back.
+    UndoRecap,
     /// Answers a question.
     Answer { call: CallId, digest: Digest, answer: Answer },
     /// Sends a letter, for the first time or again.
@@ -102,6 +106,8 @@ impl World {
             (4, later, Act::TakeTools),
             (4, later, Act::Dismiss),
             (3, soon, Act::AlwaysAllow),
+            (6, later, Act::Recap),
+            (2, later, Act::UndoRecap),
         ];
         for (percent, ms, act) in acts {
             if self.draws.person.percent(percent) {
@@ -163,6 +169,11 @@ impl World {
                 let (widget, change) = (NOTEBOOK.into(), "by hand".into());
                 (Mode::Queue, Body::Command(Command::ChangeWidget { widget, change }))
             }
+            Act::Recap => {
+                let hints = vec!["Keep the numbers.".to_owned()];
+                (Mode::Queue, Body::Command(Command::Recap { hints }))
+            }
+            Act::UndoRecap => (Mode::Queue, Body::Command(Command::UndoRecap)),
             Act::Answer { call, digest, answer } => {
                 let by = Approver::Person { name: None };
                 (Mode::Queue, Body::Approval { call, digest, answer, by })

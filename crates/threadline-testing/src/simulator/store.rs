@@ -9,6 +9,7 @@ use std::sync::Arc;
 use threadline_core::clock::Timestamp;
 use threadline_core::context::Material;
 use threadline_core::context::plan::DoesNotFit;
+use threadline_core::context::recap::{Reach, RecapAsk, RecapRows, RecapSource};
 use threadline_core::drive::{Gather, Past};
 use threadline_core::history::batch::{AgentSums, Batch, State, Sums};
 use threadline_core::history::entry::Entry;
@@ -206,8 +207,9 @@ impl Store {
             return Ok(((history, widgets.clone()), None));
         }
         let counts = Counts::of(&entry.fact, &Estimator);
+        let followed = widgets.follow(&history, entry, &Estimator);
+        followed.map_err(|error| broken(error.to_string()))?;
         let row = history.apply(entry, hash, counts).map_err(|error| broken(error.to_string()))?;
-        widgets.apply(entry).map_err(|error| broken(error.to_string()))?;
         Ok(((history, widgets), row))
     }
 
@@ -251,7 +253,8 @@ impl Store {
                 _ if !path.contains(entry.seq) => history.pass(entry, hash),
                 Fact::Rewound(_) => history.rewind_in_place(entry, hash),
                 fact => {
-                    widgets.apply(entry).map_err(|error| error.to_string())?;
+                    let followed = widgets.follow(&history, entry, &Estimator);
+                    followed.map_err(|error| error.to_string())?;
                     history.apply(entry, hash, Counts::of(fact, &Estimator)).map(drop)
                 }
             };
@@ -274,8 +277,8 @@ impl Store {
                 return None;
             }
             let counts = Counts::of(&stored.entry.fact, &Estimator);
+            widgets.follow(&history, &stored.entry, &Estimator).ok()?;
             history.apply(&stored.entry, stored.record.hash, counts).ok()?;
-            widgets.apply(&stored.entry).ok()?;
         }
         Some((history, widgets))
     }
@@ -353,6 +356,27 @@ impl Store {
         let row = |seq| self.at(seq)?.row.clone().map(Arc::new);
         let entry = |seq| Some(Arc::new(self.at(seq)?.entry.clone()));
         Material::at_hand(&gather.history, &gather.ask, row, entry)
+    }
+
+    /// What a recap is written from.
+    pub(super) fn gather_recap(&self, history: &History, ask: &RecapAsk) -> Option<RecapSource> {
+        let mut rows = RecapRows::default();
+        let mut next = history.agent(ask.agent).and_then(|agent| agent.row);
+        while let Some(row) = next.and_then(|seq| self.at(seq)).and_then(|at| at.row.clone()) {
+            next = row.previous;
+            if rows.take(ask, history, &Arc::new(row)) == Reach::Done {
+                break;
+            }
+        }
+        let mut entries = BTreeMap::new();
+        for stored in rows.entries(ask).into_iter().filter_map(|seq| self.at(seq)) {
+            if let Fact::ToolResults(sealed) = &stored.entry.fact {
+                let results = sealed.results.iter().filter_map(|seq| self.at(*seq));
+                entries.extend(results.map(|at| (at.entry.seq, Arc::new(at.entry.clone()))));
+            }
+            entries.insert(stored.entry.seq, Arc::new(stored.entry.clone()));
+        }
+        rows.source(ask, &entries)
     }
 
     /// The state that a rewind leads to, and what became later of what was open there.

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use threadline_core::clock::Timestamp;
+use threadline_core::context::recap::RecapAsk;
 use threadline_core::drive::{Command, Driver, Event, Gather, Opening, Outcome, Ticket};
+use threadline_core::history::History;
 use threadline_core::id::{AgentId, CallId, Seq};
 use threadline_core::inbox::ItemNumber;
 
@@ -63,6 +65,13 @@ pub(super) enum To {
         agent: AgentId,
         ticket: Ticket,
         gather: Box<Gather>,
+    },
+    /// Read what a recap is written from.
+    GatherRecap {
+        agent: AgentId,
+        ticket: Ticket,
+        history: Box<History>,
+        ask: Box<RecapAsk>,
     },
     /// Read where a rewind leads.
     Past {
@@ -123,6 +132,9 @@ impl World {
             To::Event(event) => self.feed(worker, event),
             To::Commands(commands) => self.execute_all(worker, commands),
             To::Gather { agent, ticket, gather } => self.read(worker, agent, ticket, &gather),
+            To::GatherRecap { agent, ticket, history, ask } => {
+                self.read_recap(worker, (agent, ticket), &history, &ask);
+            }
             To::Past { item, to } => self.read_past(worker, item, to),
             To::Beat { agent, ticket } => self.beat(worker, agent, ticket),
             To::Ran { call, run, outcome } => self.ran(worker, call, run, outcome),

@@ -296,6 +296,7 @@ async fn an_entry_comes_in_pages() {
         digest: Digest::of(b""),
         size: 2_345_678,
         media_type: "image/png".into(),
+        extent: None,
         name: Some("cat.png".into()),
     });
     entries[2].fact = long.into();

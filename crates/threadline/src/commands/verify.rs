@@ -1,6 +1,7 @@
 //! `threadline verify`.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use threadline_core::id::Seq;
 use threadline_core::store::verify::{Depth, FINDINGS_CAP, Report, verify};
@@ -58,9 +59,8 @@ async fn one(
     view: &mut View,
 ) -> anyhow::Result<(Conversation, Report)> {
     let mut progress = Progress::new("verified", Some(conversation.head.0), view);
-    let report =
-        verify(&*parts.store, conversation.id, depth, &parts.counter, &mut |n| progress.at(n))
-            .await?;
+    let (id, counter) = (conversation.id, Arc::new(parts.counter));
+    let report = verify(&*parts.store, id, depth, counter, &mut |n| progress.at(n)).await?;
     drop(progress);
     if !view.json {
         print(conversation, &report, view)?;

@@ -81,12 +81,15 @@ fn no_task_is_a_mistake_of_the_command_line() {
 #[test]
 fn whatever_is_piped_in_is_taken() {
     let home = Home::new();
-    let garbage: &[&[u8]] = &[b"\xff\xfe\x00\x01\n", b"a\0b\x1b[2J\r\n", &vec![0; 100_000]];
+    let garbage: &[&[u8]] = &[b"\xff\xfe\x00\x01\n", b"a\0b\x1b[2J\r\n", &vec![0; 40_000]];
     for bytes in garbage {
         let ran = home.feed(bytes, &["run"]);
         let out = ran.ok();
         assert!(out.starts_with("I do not understand that."), "{out}");
     }
+    // Half a token each: more than the window holds.
+    let told = home.feed(&vec![0; 100_000], &["run"]).fails(3);
+    assert!(told.contains("does not fit the window: what began the turn"), "{told}");
     let mut long = vec![b'x'; 10 * 1024 * 1024];
     long.push(b'\n');
     assert!(home.feed(&long, &["run"]).ok().starts_with("I do not understand that."));

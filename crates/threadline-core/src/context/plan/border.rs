@@ -233,7 +233,7 @@ impl<'a> Walk<'_, 'a> {
             if output.is_none_or(|output| row.seq < output) {
                 inputs = inputs.saturating_add(all);
                 if current {
-                    asked_at = self.planner.sum_in_turn(row.live_sum);
+                    asked_at = self.planner.sum_in_turn(row.live_sum, row.seq.next());
                 }
             }
             pieces.push(piece);

@@ -88,7 +88,8 @@ impl<'p, 'a> Exchanges<'p, 'a> {
         }
         found.reverse();
         let current = found.first().is_some_and(|row| self.planner.is_current(row));
-        let start = self.planner.sum_before(self.place, current);
+        let first = found.first().map_or(Seq::ZERO, |row| row.seq);
+        let start = self.planner.sum_before(self.place, current.then_some(first));
         let number = number.unwrap_or(0);
         Ok(Some(Exchange { number, rows: found, start, current, place }))
     }
@@ -100,23 +101,29 @@ impl Planner<'_> {
         self.turn.is_some_and(|turn| row.turn == turn.start)
     }
 
-    /// The running sum before what is older than a place in the outline.
-    fn sum_before(&self, place: usize, current: bool) -> u64 {
+    /// The running sum at the end of what is older than a place in the outline: of the newest turn,
+    /// if this row of it comes next.
+    fn sum_before(&self, place: usize, current: Option<Seq>) -> u64 {
         let older = self.outlook.rows.get(place);
         let (recent, live) = older.map_or((0, 0), |row| (row.recent_sum, row.live_sum));
-        if current { self.sum_in_turn(live) } else { recent }
+        current.map_or(recent, |next| self.sum_in_turn(live, next))
     }
 
-    /// The running sum at a place in the newest turn, by the sum at the levels of such a turn.
-    pub(super) fn sum_in_turn(&self, live: u64) -> u64 {
-        let within = live.saturating_sub(self.before_turn.live);
+    /// The running sum in the newest turn before an entry, by the sum at the levels of such a turn
+    /// and the screens that were attached until then.
+    pub(super) fn sum_in_turn(&self, live: u64, before: Seq) -> u64 {
+        let screens = self.screens.iter().filter(|screen| screen.seq < before);
+        let screens: u64 = screens.map(|screen| u64::from(screen.tokens)).sum();
+        let within = live.saturating_sub(self.before_turn.live).saturating_add(screens);
         self.before_turn.recent.saturating_add(within)
     }
 
     /// The running sum at the end of the thread.
     pub(super) fn tail(&self) -> Result<u64, Stop> {
         match self.outlook.rows.first() {
-            Some(newest) if self.is_current(newest) => Ok(self.sum_in_turn(newest.live_sum)),
+            Some(newest) if self.is_current(newest) => {
+                Ok(self.sum_in_turn(newest.live_sum, Seq(u64::MAX)))
+            }
             Some(newest) => Ok(newest.recent_sum),
             None if self.outlook.whole => Ok(0),
             None => Err(Stop::More(More::Path)),

@@ -82,7 +82,7 @@ pub enum Limit {
 }
 
 /// A text stands for a range of entries, or no longer does.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 pub struct Recap {
     /// The first entry it stands for.

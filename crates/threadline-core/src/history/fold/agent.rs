@@ -61,10 +61,7 @@ impl Agent {
         // A recap stands in place of what it covers and adds nothing of its own.
         let recent = if kind == RowKind::Recap { 0 } else { counts.tokens.recent };
         self.recent_sum = self.recent_sum.saturating_add(u64::from(recent));
-        self.live_sum = self
-            .live_sum
-            .saturating_add(u64::from(live))
-            .saturating_add(u64::from(counts.screen_tokens));
+        self.live_sum = self.live_sum.saturating_add(u64::from(live));
         // Inputs come before the output they belong to, all else after it.
         let begins = match kind {
             RowKind::Message | RowKind::Input | RowKind::Output | RowKind::Answer => self.answered,
@@ -83,7 +80,6 @@ impl Agent {
             tokens: counts.tokens,
             results: Vec::new(),
             counter: counts.counter,
-            screen_tokens: counts.screen_tokens,
             recent_sum: self.recent_sum,
             live_sum: self.live_sum,
             previous: self.row.replace(entry.seq),

@@ -1,11 +1,15 @@
 //! Looking at records: what each says by itself, whatever came before it.
 //!
-//! That is most of the work of verifying, and it can be shared between threads.
+//! That is most of the work of verifying. Threads share it, and do it for one page while another
+//! is folded.
 
+use std::any::Any;
 use std::num::NonZero;
-use std::panic::resume_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::{self, Builder, available_parallelism};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, available_parallelism};
 
 use crate::history::Counts;
 use crate::history::entry::Entry;
@@ -37,54 +41,123 @@ pub(super) struct Inside {
     pub(super) words: Option<u64>,
 }
 
-/// Looks at records that follow the hash `previous`; into them if a counter is given.
-pub(super) fn look_at(
-    records: &[Record],
+/// Those who look at records: whoever asks, and threads that help. They end with it.
+pub(super) struct Lookers {
+    /// Looks into records if there is one.
+    counter: Option<Arc<dyn TokenCounter>>,
+    helpers: Vec<Sender<Arc<Sheaf>>>,
+}
+
+impl Lookers {
+    /// Looks at records; into them if a counter is given.
+    pub(super) fn new(counter: Option<Arc<dyn TokenCounter>>) -> Self {
+        Self { counter, helpers: Vec::new() }
+    }
+
+    /// Begins to look at records that follow the hash `previous`.
+    pub(super) fn begin(&mut self, records: Vec<Record>, previous: Digest) -> Arc<Sheaf> {
+        let sheaf = Arc::new(Sheaf {
+            blocks: records.len().div_ceil(BLOCK),
+            records,
+            previous,
+            counter: self.counter.clone(),
+            next: AtomicUsize::new(0),
+            looked: Mutex::default(),
+            progress: Condvar::new(),
+        });
+        let threads = available_parallelism().map_or(1, NonZero::get).min(THREADS_CAP);
+        let wanted = threads.min(sheaf.blocks).saturating_sub(1);
+        while self.helpers.len() < wanted {
+            let (sender, sheaves) = channel();
+            // One that is not to be had is done without.
+            if Builder::new().spawn(move || help(&sheaves)).is_err() {
+                break;
+            }
+            self.helpers.push(sender);
+        }
+        for helper in &self.helpers {
+            // One that has ended is done without, too.
+            drop(helper.send(Arc::clone(&sheaf)));
+        }
+        sheaf
+    }
+}
+
+fn help(sheaves: &Receiver<Arc<Sheaf>>) {
+    while let Ok(sheaf) = sheaves.recv() {
+        sheaf.work();
+    }
+}
+
+/// Records that are looked at together.
+pub(super) struct Sheaf {
+    pub(super) records: Vec<Record>,
     previous: Digest,
-    counter: Option<&dyn TokenCounter>,
-) -> impl Iterator<Item = Look> {
-    let blocks: Vec<_> = blocks(records, previous).collect();
-    let next = AtomicUsize::new(0);
-    // Each thread takes block after block, so that one that gets little time holds nobody up.
-    let work = || {
-        let mut done = Vec::new();
+    counter: Option<Arc<dyn TokenCounter>>,
+    /// The next block to look at, and how many there are. Each thread takes block after block, so
+    /// that one that gets little time holds nobody up.
+    next: AtomicUsize,
+    blocks: usize,
+    looked: Mutex<Looked>,
+    progress: Condvar,
+}
+
+/// What has been seen so far.
+#[derive(Default)]
+struct Looked {
+    blocks: Vec<(usize, Vec<Look>)>,
+    panic: Option<Box<dyn Any + Send>>,
+}
+
+impl Sheaf {
+    /// Helps until all is looked at; gives what was seen, in order.
+    pub(super) fn finish(&self) -> impl Iterator<Item = Look> + use<> {
+        self.work();
+        let done =
+            |looked: &mut Looked| looked.blocks.len() < self.blocks && looked.panic.is_none();
+        let looked = self.progress.wait_while(self.looked(), done);
+        let looked = std::mem::take(&mut *looked.unwrap_or_else(PoisonError::into_inner));
+        if let Some(panic) = looked.panic {
+            resume_unwind(panic);
+        }
+        let mut blocks = looked.blocks;
+        blocks.sort_unstable_by_key(|(number, _)| *number);
+        blocks.into_iter().flat_map(|(_, looks)| looks)
+    }
+
+    /// Looks at blocks that nobody looks at, until there are none.
+    fn work(&self) {
         loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            let Some((block, before)) = blocks.get(number) else { return done };
-            done.push((number, look(block, *before, counter)));
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            if number >= self.blocks {
+                return;
+            }
+            let looks = catch_unwind(AssertUnwindSafe(|| self.look(number)));
+            let mut looked = self.looked();
+            match looks {
+                Ok(looks) => looked.blocks.push((number, looks)),
+                Err(panic) => looked.panic = Some(panic),
+            }
+            self.progress.notify_all();
         }
-    };
-    let threads = available_parallelism().map_or(1, NonZero::get).min(THREADS_CAP);
-    let others = threads.min(blocks.len()).saturating_sub(1);
-    let mut done = thread::scope(|scope| {
-        // One that is not to be had is done without.
-        let spawn = |_| Builder::new().spawn_scoped(scope, work).ok();
-        let under_way: Vec<_> = (0..others).filter_map(spawn).collect();
-        let mut done = work();
-        for thread in under_way {
-            done.extend(thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
-        }
-        done
-    });
-    done.sort_unstable_by_key(|(number, _)| *number);
-    done.into_iter().flat_map(|(_, looks)| looks)
-}
+    }
 
-/// Records in blocks, each with the hash before it.
-fn blocks(records: &[Record], previous: Digest) -> impl Iterator<Item = (&[Record], Digest)> {
-    records.chunks(BLOCK).scan(previous, |previous, block| {
-        let before = block.last().map_or(*previous, |last| last.hash);
-        Some((block, std::mem::replace(previous, before)))
-    })
-}
+    fn look(&self, number: usize) -> Vec<Look> {
+        let (before, rest) = self.records.split_at((number * BLOCK).min(self.records.len()));
+        let previous = before.last().map_or(self.previous, |last| last.hash);
+        let block = rest.get(..BLOCK).unwrap_or(rest);
+        let before = std::iter::once(previous).chain(block.iter().map(|record| record.hash));
+        let look = |(record, previous): (&Record, Digest)| Look {
+            follows: record.follows(previous),
+            inside: self.counter.as_ref().map(|counter| inside(record, &**counter)),
+        };
+        block.iter().zip(before).map(look).collect()
+    }
 
-fn look(records: &[Record], previous: Digest, counter: Option<&dyn TokenCounter>) -> Vec<Look> {
-    let before = std::iter::once(previous).chain(records.iter().map(|record| record.hash));
-    let look = |(record, previous): (&Record, Digest)| Look {
-        follows: record.follows(previous),
-        inside: counter.map(|counter| inside(record, counter)),
-    };
-    records.iter().zip(before).map(look).collect()
+    fn looked(&self) -> MutexGuard<'_, Looked> {
+        // Nothing panics while it is held.
+        self.looked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 fn inside(record: &Record, counter: &dyn TokenCounter) -> Result<Inside, UnreadableRecord> {

@@ -9,9 +9,9 @@ use crate::history::metadata::Metadata;
 use crate::history::sections::Section;
 use crate::history::{Counts, History};
 use crate::id::{CallId, EntryId, Seq};
-use crate::tokens::Estimator;
+use crate::tokens::{Estimator, TokenCounter as _};
 use crate::tool::Handling;
-use crate::widget::{Showing, StateUnreadable};
+use crate::widget::StateUnreadable;
 
 const ADA: AgentId = AgentId(1);
 const BOB: AgentId = AgentId(2);
@@ -180,7 +180,7 @@ fn a_copy_does_not_see_later_changes_and_a_refused_one_changes_nothing() {
     let refused = widgets.apply(&change(3, ADA, "notes", "bad")).unwrap_err();
     assert_eq!(&*refused.widget, "notes");
     widgets.apply(&change(3, BOB, "notes", "bad")).unwrap_err();
-    assert_eq!(widgets.encode().keys().collect::<Vec<_>>(), ["1/notes"]);
+    assert_eq!(widgets.encode().keys().collect::<Vec<_>>(), ["1/notes", "screens"]);
     assert_eq!(shown(&widgets, ADA, "notes"), "1 one\n1 two");
     assert!(registry().get("notes").unwrap().encode().bytes.is_empty());
 }
@@ -223,7 +223,7 @@ fn states_come_back_from_a_snapshot_and_damage_is_told() {
     states.insert("2/notes".to_owned(), b"\x03\0".to_vec());
     let (read, unreadable) = Widgets::decode(registry(), &states);
     assert_eq!(unreadable, ["0/board", "01/notes", "1/board", "2/notes", "notes"]);
-    assert_eq!(read.encode().keys().collect::<Vec<_>>(), ["1/notes"]);
+    assert_eq!(read.encode().keys().collect::<Vec<_>>(), ["1/notes", "screens"]);
 }
 
 #[test]
@@ -278,19 +278,19 @@ impl Told {
         told
     }
 
-    /// Takes in a fact, and what becomes of the screens by it; gives what the screen takes.
-    fn tell(&mut self, agent: AgentId, fact: impl Into<Fact>) -> Option<u32> {
+    /// Takes in a fact, and what becomes of the screens by it; tells whether anything does.
+    fn tell(&mut self, agent: AgentId, fact: impl Into<Fact>) -> bool {
         let entry = entry(self.history.head().0 + 1, agent, fact);
         self.widgets.apply(&entry).unwrap();
         let (history, fact) = (&self.history, &entry.fact);
         let showing = self.widgets.showing(history, agent, fact, entry.at, &Estimator);
-        let tokens = showing.as_ref().map(Showing::tokens);
+        let becomes = showing.is_some();
         if let Some(showing) = showing {
             self.widgets.show(agent, entry.seq, showing);
         }
         let counts = Counts::of(&entry.fact, &Estimator);
         self.history.apply(&entry, Digest([0; 32]), counts).unwrap();
-        tokens
+        becomes
     }
 
     fn changes(&mut self, change: &str) {
@@ -298,8 +298,8 @@ impl Told {
         self.tell(ADA, WidgetChanged { widget, change, call: None });
     }
 
-    /// A call and its results; gives what the screen on them takes.
-    fn calls(&mut self) -> Option<u32> {
+    /// A call and its results; tells whether a screen is attached to them.
+    fn calls(&mut self) -> bool {
         let call = ToolCall {
             name: "look".into(),
             arguments: "{}".into(),
@@ -319,7 +319,7 @@ impl Told {
             warnings: Vec::new(),
             error: None,
         };
-        assert_eq!(self.tell(ADA, finished), None);
+        assert!(!self.tell(ADA, finished));
         let results = vec![self.history.head()];
         self.tell(ADA, ToolResults { output, results, execute_error: None })
     }
@@ -333,7 +333,7 @@ impl Told {
             model: "m1".into(),
         };
         let (stop, usage) = (Stop::Done, Usage::default());
-        assert_eq!(self.tell(ADA, Output { blocks, invocation, stop, usage, cost: None }), None);
+        assert!(!self.tell(ADA, Output { blocks, invocation, stop, usage, cost: None }));
     }
 
     /// Where the screens of the turn are, and the last line of each.
@@ -347,27 +347,26 @@ impl Told {
 fn a_screen_is_attached_to_what_begins_a_turn_and_to_results_once_it_changed() {
     let mut told = Told::new();
     // Nothing is shown yet: a turn begins without a screen.
-    assert_eq!(told.tell(ADA, Input::from_person("hello")), Some(0));
+    assert!(told.tell(ADA, Input::from_person("hello")));
     assert_eq!(told.screens(), []);
     told.changes("one");
-    let tokens = told.calls().unwrap();
-    assert!(tokens > 0);
+    assert!(told.calls());
     let first = told.history.head().0;
     assert_eq!(told.screens(), [(first, "1 one")]);
-    assert_eq!(told.widgets.screens(ADA)[0].tokens, tokens);
+    let screen = &told.widgets.screens(ADA)[0];
+    assert_eq!(screen.tokens, Estimator.count(&screen.text));
     // The same screen is not shown again, and a person's word in between brings none.
-    assert_eq!(told.calls(), None);
+    assert!(!told.calls());
     told.changes("two");
-    assert_eq!(told.tell(ADA, Input::from_person("faster")), None);
-    assert!(told.calls().is_some());
+    assert!(!told.tell(ADA, Input::from_person("faster")));
+    assert!(told.calls());
     let second = told.history.head().0;
     assert_eq!(told.screens(), [(first, "1 one"), (second, "1 two")]);
     // At rest they stay; the next turn begins with its own alone.
     told.output(Vec::new());
     assert_eq!(told.screens(), [(first, "1 one"), (second, "1 two")]);
     told.output(Vec::new());
-    let begins = told.tell(ADA, Input::from_person("and now?"));
-    assert!(begins.is_some_and(|tokens| tokens > 0));
+    assert!(told.tell(ADA, Input::from_person("and now?")));
     assert_eq!(told.screens(), [(told.history.head().0, "1 two")]);
 }
 

@@ -167,12 +167,34 @@ fn part() -> impl Strategy<Value = String> {
     ]
 }
 
+/// Letters that are written without spaces, mostly the common ones, and what stands among them.
+fn unspaced() -> impl Strategy<Value = char> {
+    let common: Vec<char> = [text!("chinese"), text!("japanese"), text!("korean")]
+        .iter()
+        .flat_map(|(_, text)| text.chars())
+        .collect();
+    prop_oneof![
+        12 => proptest::sample::select(common),
+        2 => proptest::char::range('\u{4e00}', '\u{9fff}'),
+        1 => proptest::char::range('\u{3000}', '\u{33ff}'),
+        1 => proptest::char::range('\u{ac00}', '\u{d7ff}'),
+        1 => proptest::sample::select(vec!['A', 'a', '1', ' ', '\'', 's', '\u{301}', 'é', 'Ж']),
+    ]
+}
+
 proptest! {
     #![proptest_config(seeded(256))]
 
     #[test]
     fn generated_texts_count_as_the_oracle_says(parts in prop::collection::vec(part(), 0..40)) {
         check(&parts.concat());
+    }
+
+    #[test]
+    fn unspaced_texts_count_as_the_oracle_says(
+        letters in prop::collection::vec(unspaced(), 0..200),
+    ) {
+        check(&letters.into_iter().collect::<String>());
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use threadline_core::context::{Body, Context};
 use threadline_core::history::entry::Entry;
@@ -50,7 +51,8 @@ impl Seen {
         let entries = entries(&*store, stage.id).await;
         let loose: Vec<&str> = ONCE.iter().chain(stage.scene.loose).copied().collect();
         let (widgets, sums) = state(&*store, stage).await;
-        let report = verify(&*store, stage.id, Depth::Deep, &Estimator, &mut |_| {}).await.unwrap();
+        let report =
+            verify(&*store, stage.id, Depth::Deep, Arc::new(Estimator), &mut |_| {}).await.unwrap();
         let once = entries.iter().filter_map(|entry| match &entry.fact {
             Fact::ToolFinished(done) if ONCE.contains(&&*done.name) => Some(done.status),
             _ => None,
@@ -174,7 +176,10 @@ async fn state(store: &dyn Storage, stage: &Stage) -> (BTreeMap<String, Vec<u8>>
         let doing = agent.state_description;
         write!(text, "\n{} {} {last:?} {doing}", agent.name, agent.present).unwrap();
     }
-    (widgets.encode(), text)
+    // Screens name the entries they are attached to, which lie elsewhere after a fault.
+    let mut states = widgets.encode();
+    states.remove("screens");
+    (states, text)
 }
 
 /// What a model is shown, without where it comes from.

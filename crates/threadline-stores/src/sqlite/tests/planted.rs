@@ -1,5 +1,7 @@
 //! What is derived and wrong is found by a deep verify: each part of it, planted one by one.
 
+use std::sync::Arc;
+
 use rusqlite::params;
 use threadline_core::search::{terms, text_of};
 use threadline_core::store::verify::{Depth, Finding, verify};
@@ -36,7 +38,7 @@ impl Planted {
         change(&connection);
         drop(connection);
         let store = self.world.try_open(&copy)?;
-        let report = verify(&store, self.id, Depth::Deep, &Estimator, &mut |_| {}).await?;
+        let report = verify(&store, self.id, Depth::Deep, Arc::new(Estimator), &mut |_| {}).await?;
         Ok(report.findings)
     }
 
@@ -94,10 +96,11 @@ async fn every_column_of_an_outline_row_is_verified() {
         .unwrap();
     let mut changed = 0;
     for (table, column, kind) in columns {
-        let other = if kind == "TEXT" {
-            format!("{column} || 'x'")
-        } else {
-            format!("coalesce({column}, 0) + 1")
+        let other = match kind.as_str() {
+            "TEXT" => format!("{column} || 'x'"),
+            // The tokens of one more result.
+            "BLOB" => format!("CAST(coalesce({column}, x'') || x'010101' AS BLOB)"),
+            _ => format!("coalesce({column}, 0) + 1"),
         };
         let ids = format!("SELECT id FROM {table} WHERE kind IS NOT NULL ORDER BY id");
         let ids: Vec<i64> = connection
@@ -127,7 +130,7 @@ async fn an_outline_row_of_an_entry_that_has_none_is_found() {
     let id = "SELECT min(id) FROM entry WHERE kind IS NULL";
     let (_, seq) = super::super::number::log_and_seq(planted.world.count(id));
     let sql = format!(
-        "UPDATE entry SET kind = 0, live = 1, recent = 1, gist_tokens = 1, screen_tokens = 0,
+        "UPDATE entry SET kind = 0, live = 1, recent = 1, gist_tokens = 1, exchange = 1, counter = 0,
            recent_sum = 1, live_sum_more = 0, turn_back = 1, gist = 'x' WHERE id = ({id})"
     );
     assert!(planted.tells(&sql, seq).await);

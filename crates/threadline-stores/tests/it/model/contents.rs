@@ -1,5 +1,7 @@
 //! What two stores hold in the end.
 
+use std::sync::Arc;
+
 use threadline_core::history::batch::{AgentSums, State};
 use threadline_core::history::record::Record;
 use threadline_core::history::snapshot::Snapshot;
@@ -65,7 +67,8 @@ impl Twins {
                 assert_eq!(opened, history);
             }
             let depth = verify::Depth::Deep;
-            let report = verify::verify(&**right, told.id, depth, &Words, &mut |_| {}).await;
+            let report =
+                verify::verify(&**right, told.id, depth, Arc::new(Words), &mut |_| {}).await;
             let findings = report.unwrap().findings;
             assert!(findings.is_empty(), "{findings:?}");
         }

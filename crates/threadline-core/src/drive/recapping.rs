@@ -1,0 +1,312 @@
+//! Recaps: when one is written, and what becomes of what the model wrote.
+
+use std::sync::Arc;
+
+use super::Driver;
+use super::asking::{Asking, ENDED, Phase, What};
+use super::command::Command;
+use super::event::Ticket;
+use super::place::{Beside, Failure, Landed, NotPlaced, Sheet, failed};
+use super::setting::Shown;
+use crate::choose::Chosen;
+use crate::context::plan::{Ask, Plan, budget};
+use crate::context::recap::{self, RecapAsk, RecapSource};
+use crate::history::fact::{
+    AgentJoined, Block, FailureKind, InvocationFailed, Note, Purpose, Recap,
+};
+use crate::history::metadata::Metadata;
+use crate::history::state::Stage;
+use crate::id::AgentId;
+use crate::inbox::ItemNumber;
+use crate::provider::{AnswerForm, Assembler, Request, ToolChoice};
+
+/// A recap that someone asked for.
+pub(super) struct RecapItem {
+    item: ItemNumber,
+    hints: Vec<String>,
+}
+
+/// A recap that is being written.
+pub(super) struct Recapping {
+    ask: RecapAsk,
+    source: Option<RecapSource>,
+    /// The item that asked for it.
+    pub(super) item: Option<ItemNumber>,
+}
+
+impl Driver {
+    /// Takes note that someone asks for a recap. The item is taken with what comes of it.
+    pub(super) fn want_recap(
+        &mut self,
+        item: ItemNumber,
+        agent: Option<AgentId>,
+        hints: Vec<String>,
+    ) -> Result<(), NotPlaced> {
+        let agent =
+            agent.filter(|agent| self.history.agent(*agent).is_some_and(|agent| agent.present));
+        let Some(agent) = agent else {
+            return Err(NotPlaced::Refused("there is no such agent here".to_owned()));
+        };
+        if let Err(none) = self.choose(&self.history, agent) {
+            return Err(NotPlaced::Refused(none.to_string()));
+        }
+        // One at a time: the next one is heard of again once this one is taken.
+        let waits =
+            self.recaps.get(&agent).is_some_and(|wanted| self.inbox.contains_key(&wanted.item));
+        let is_written = self.asking.get(&agent).is_some_and(|asking| match &asking.what {
+            What::Step => false,
+            What::Recap(recapping) => recapping.item.is_some(),
+        });
+        if !waits && !is_written {
+            self.recaps.insert(agent, RecapItem { item, hints });
+        }
+        Ok(())
+    }
+
+    /// Whether a recap that someone asked for can begin: not between calls and their seal.
+    pub(super) fn wants_recap(&self, agent: AgentId) -> bool {
+        let Some(state) = self.history.agent(agent) else { return false };
+        self.recaps.get(&agent).is_some_and(|wanted| self.inbox.contains_key(&wanted.item))
+            && state.invoking.is_none()
+            && !matches!(state.stage, Stage::Calling(_))
+    }
+
+    pub(super) fn gather_asked_recap(&mut self, agent: AgentId, out: &mut Vec<Command>) {
+        let Some(RecapItem { item, hints }) = self.recaps.remove(&agent) else { return };
+        let (Some(state), Ok(chosen)) =
+            (self.history.agent(agent), self.choose(&self.history, agent))
+        else {
+            let why = "no model can be asked for a recap".to_owned();
+            return self.landed.push_back(Landed::NoRecap { agent, item, why });
+        };
+        let joined = Arc::clone(&state.joined);
+        let room = self.room(agent, &chosen, &joined);
+        let ask = RecapAsk::asked(&self.history, agent, room, hints);
+        self.gather_recap(chosen, joined, ask, Some(item), out);
+    }
+
+    /// Whether a plan's wish for a recap is to be met: not again before the border has moved on
+    /// past an attempt that gave none.
+    pub(super) fn recap_is_due(&self, agent: AgentId, plan: &Plan) -> bool {
+        let failed = self.history.agent(agent).and_then(|agent| agent.recap_failed);
+        let moved_on = failed.is_none_or(|failed| plan.border.is_some_and(|at| at > failed));
+        plan.wish.is_some() && moved_on && self.setting.limits.recaps
+    }
+
+    /// Begins to write the recap that a plan wishes for, in place of the step it was made for.
+    pub(super) fn gather_wished_recap(
+        &mut self,
+        agent: AgentId,
+        plan: &Plan,
+        out: &mut Vec<Command>,
+    ) {
+        let (Some(wish), Some(asking)) = (plan.wish, self.asking.remove(&agent)) else { return };
+        let Asking { chosen, joined, .. } = asking;
+        let ask = RecapAsk::wished(agent, &wish, budget(&plan.options));
+        self.gather_recap(chosen, joined, ask, None, out);
+    }
+
+    /// What a request to a model may take.
+    fn room(&self, agent: AgentId, chosen: &Chosen, joined: &AgentJoined) -> u64 {
+        let model = (&chosen.target.invocation, &chosen.target.profile);
+        let none = crate::tool::Catalogue::default();
+        let ask = Ask::new(&self.history, agent, model, &joined.options, &none, &[]);
+        budget(&ask.options)
+    }
+
+    fn gather_recap(
+        &mut self,
+        chosen: Chosen,
+        joined: Arc<AgentJoined>,
+        ask: RecapAsk,
+        item: Option<ItemNumber>,
+        out: &mut Vec<Command>,
+    ) {
+        let (agent, ticket) = (ask.agent, self.next_ticket());
+        let history = Box::new(self.history.clone());
+        out.push(Command::GatherRecap { agent, ticket, history, ask: Box::new(ask.clone()) });
+        let what = What::Recap(Box::new(Recapping { ask, source: None, item }));
+        let shown = Shown { catalogue: Arc::default(), kept: None };
+        self.asking.insert(agent, Asking::new(ticket, chosen, joined, shown, what));
+    }
+
+    pub(super) fn recap_gathered(
+        &mut self,
+        agent: AgentId,
+        ticket: Ticket,
+        source: Option<Box<RecapSource>>,
+        out: &mut Vec<Command>,
+    ) {
+        let setting = Arc::clone(&self.setting);
+        let asking = self.asking.get_mut(&agent).filter(|asking| asking.ticket == ticket);
+        let Some(asking) = asking else { return };
+        let What::Recap(recapping) = &mut asking.what else { return };
+        let Some(source) = source else {
+            let item = recapping.item;
+            self.asking.remove(&agent);
+            if let Some(item) = item {
+                let why = "there is nothing to be recapped yet".to_owned();
+                self.landed.push_back(Landed::NoRecap { agent, item, why });
+            }
+            return;
+        };
+        let context = Arc::new(recap::request(&recapping.ask, &source, &*setting.counter));
+        recapping.source = Some(*source);
+        let model = (&asking.chosen.target.invocation, &asking.chosen.target.profile);
+        let none = Arc::default();
+        let ask = Ask::new(&self.history, agent, model, &asking.joined.options, &none, &[]);
+        asking.phase = Phase::Preparing {
+            options: ask.options,
+            context: context.digest(),
+            estimate: context.tokens(),
+        };
+        let request = Request {
+            target: Arc::clone(&asking.chosen.target),
+            purpose: Purpose::Recap,
+            context,
+            media: std::collections::BTreeMap::new(),
+            catalogue: none,
+            choice: ToolChoice::Free,
+            form: AnswerForm::Text,
+            options: asking.joined.options.clone(),
+            cache_key: None,
+        };
+        out.push(Command::Invoke { agent, ticket, request: Box::new(request) });
+    }
+
+    /// A model wrote a recap: it is recorded, or why not.
+    pub(super) fn recap_answered(
+        &mut self,
+        agent: AgentId,
+        recapping: Recapping,
+        assembler: Assembler,
+    ) {
+        let Recapping { ask, source, item } = recapping;
+        let answer = match assembler.finish() {
+            Ok(answer) => answer,
+            Err(partial) => {
+                let (kind, message) = (FailureKind::Protocol, ENDED.to_owned());
+                let failure =
+                    Failure { kind, message, retry: false, retry_after_ms: None, partial };
+                return self.landed.push_back(Landed::RecapFailed { agent, failure, item });
+            }
+        };
+        let said = answer.blocks.iter().filter_map(|block| match block {
+            Block::Text(text) => Some(&*text.text),
+            Block::Thinking(_) | Block::ToolCall(_) | Block::Foreign(_) => None,
+        });
+        let text = said.collect::<Vec<_>>().join("\n");
+        let Some(source) = source else { return };
+        let (usage, cost) = (Some(answer.usage), answer.cost);
+        match recap::judge(&text, &source) {
+            Ok(written) => {
+                let recap = Recap {
+                    from: source.from,
+                    to: source.to,
+                    text: Some(written.text),
+                    hints: ask.hints,
+                    asked: ask.asked,
+                    dropped: written.dropped,
+                    usage,
+                    cost,
+                };
+                let metadata = answer.metadata;
+                self.landed.push_back(Landed::Recap { agent, recap, metadata, item });
+            }
+            Err(refused) => {
+                let partial = crate::provider::Partial {
+                    streamed: answer.blocks,
+                    usage,
+                    cost,
+                    metadata: answer.metadata,
+                };
+                let (kind, message) = (FailureKind::Refused, refused.to_string());
+                let failure =
+                    Failure { kind, message, retry: false, retry_after_ms: None, partial };
+                self.landed.push_back(Landed::RecapFailed { agent, failure, item });
+            }
+        }
+    }
+
+    /// Records a recap.
+    pub(super) fn place_recap(
+        &mut self,
+        sheet: &mut Sheet<'_>,
+        agent: AgentId,
+        recap: Recap,
+        metadata: Metadata,
+        item: Option<ItemNumber>,
+    ) {
+        let Some(cause) = aside(sheet, agent) else { return };
+        let beside = Beside { cause: Some(cause), metadata: metadata.clone(), takes: item };
+        match sheet.place(agent, recap.clone(), beside) {
+            Ok(_) => {}
+            Err(NotPlaced::Full) => {
+                self.landed.push_front(Landed::Recap { agent, recap, metadata, item });
+            }
+            Err(NotPlaced::Refused(message)) => {
+                let partial = crate::provider::Partial {
+                    usage: recap.usage,
+                    cost: recap.cost,
+                    ..crate::provider::Partial::default()
+                };
+                let kind = FailureKind::Refused;
+                let failure =
+                    Failure { kind, message, retry: false, retry_after_ms: None, partial };
+                self.place_recap_failure(sheet, agent, failure, item);
+            }
+        }
+    }
+
+    /// Records that no recap came of an attempt.
+    pub(super) fn place_recap_failure(
+        &mut self,
+        sheet: &mut Sheet<'_>,
+        agent: AgentId,
+        failure: Failure,
+        item: Option<ItemNumber>,
+    ) {
+        if let Some(started) = aside(sheet, agent) {
+            let bare = InvocationFailed {
+                usage: failure.partial.usage,
+                cost: failure.partial.cost,
+                ..failed(started, failure.kind, &failure.message)
+            };
+            let streamed = failure.partial.streamed.clone();
+            let whole = InvocationFailed { streamed, ..bare.clone() };
+            let metadata = failure.partial.metadata.clone();
+            if !sheet.place_or(agent, whole, bare, metadata, started) {
+                if sheet.full {
+                    self.landed.push_front(Landed::RecapFailed { agent, failure, item });
+                }
+                return;
+            }
+        }
+        if let Some(item) = item {
+            self.place_no_recap(sheet, agent, item, failure.message);
+        }
+    }
+
+    /// Takes the item of a recap that did not come about, and says why.
+    pub(super) fn place_no_recap(
+        &mut self,
+        sheet: &mut Sheet<'_>,
+        agent: AgentId,
+        item: ItemNumber,
+        why: String,
+    ) {
+        if sheet.draft.takes(item) || !self.inbox.contains_key(&item) {
+            return;
+        }
+        let note = Note { category: "refused".into(), text: format!("no recap: {why}").into() };
+        let placed = sheet.place(AgentId::CONVERSATION, note, Beside::takes(item));
+        if matches!(placed, Err(NotPlaced::Full)) {
+            self.landed.push_front(Landed::NoRecap { agent, item, why });
+        }
+    }
+}
+
+/// The invocation for a recap that is under way.
+fn aside(sheet: &Sheet<'_>, agent: AgentId) -> Option<crate::id::Seq> {
+    sheet.draft.history().agent(agent).and_then(|agent| agent.invoking_aside)
+}
