@@ -133,18 +133,19 @@ pub struct Outlook {
 }
 
 impl Outlook {
-    /// The row of an entry, if it is on the path; none if that is not known.
-    fn row(&self, seq: Seq) -> Option<Option<&OutlineRow>> {
-        // Rows are newest first. What the path passes over is not on it.
-        let place = self.rows.binary_search_by(|row| seq.cmp(&row.seq));
-        if let Some(row) = place.ok().and_then(|place| self.rows.get(place)) {
-            return Some(Some(row));
-        }
-        let oldest = self.rows.last().map(|row| row.seq);
-        if self.whole || oldest.is_some_and(|oldest| seq > oldest) {
-            return Some(None);
-        }
-        self.others.get(&seq).map(Option::as_deref)
+    /// The row of an entry, if it was read and is on the path.
+    fn row(&self, seq: Seq) -> Option<&OutlineRow> {
+        // Rows are newest first.
+        let place = self.rows.binary_search_by(|row| seq.cmp(&row.seq)).ok();
+        let row = place.and_then(|place| self.rows.get(place));
+        row.or_else(|| self.others.get(&seq)?.as_ref()).map(|row| &**row)
+    }
+
+    /// Whether enough was read to tell the row of an entry, or that it has none on the path.
+    fn tells(&self, seq: Seq) -> bool {
+        // What the path passes over is not on it.
+        let passed = self.rows.last().is_some_and(|oldest| seq >= oldest.seq);
+        self.whole || passed || self.others.contains_key(&seq)
     }
 }
 
@@ -317,7 +318,7 @@ impl<'a> Planner<'a> {
             Stage::Calling(open) => Some(open.output),
             Stage::Resting | Stage::Asked | Stage::Sealed { .. } => None,
         });
-        let first = turn.and_then(|turn| outlook.row(turn.start)).flatten();
+        let first = turn.and_then(|turn| outlook.row(turn.start));
         let before_turn = first.map_or_else(Sums::default, Sums::before);
         let screens = if ask.options.screen { ask.screens.as_slice() } else { &[] };
         Self { history, agent, turn, ask, outlook, before_turn, screens, unsealed }
@@ -359,13 +360,12 @@ impl<'a> Planner<'a> {
 
     /// The rows of some entries, as far as they are on the thread's path.
     fn rows_of(&self, seqs: &[Seq]) -> Result<Vec<&'a OutlineRow>, Stop> {
-        let known = |seq: Seq| self.outlook.row(seq);
-        let unknown = seqs.iter().copied().filter(|seq| known(*seq).is_none());
+        let unknown = seqs.iter().copied().filter(|seq| !self.outlook.tells(*seq));
         let unknown: Vec<Seq> = unknown.collect();
         if !unknown.is_empty() {
             return Err(Stop::More(More::Rows(unknown)));
         }
-        Ok(seqs.iter().filter_map(|seq| known(*seq).flatten()).collect())
+        Ok(seqs.iter().filter_map(|seq| self.outlook.row(*seq)).collect())
     }
 
     /// What is left for exchanges, and for the folded ones, once all that must be whole is there.

@@ -250,7 +250,7 @@ impl<'a> Deep<'a> {
         self.next_row().await?;
         let stored = self.rows.next.clone().filter(|row| row.seq == seq);
         let row = self.fold(entry, hash, *counts, stored.as_ref(), report).await?;
-        self.check_row(seq, row, report);
+        self.check_row(seq, row.as_ref(), report);
         Ok(())
     }
 
@@ -315,7 +315,7 @@ impl<'a> Deep<'a> {
         OutlineRow { tokens, results, counter, ..row }
     }
 
-    fn check_row(&mut self, seq: Seq, expected: Option<OutlineRow>, report: &mut Report) {
+    fn check_row(&mut self, seq: Seq, expected: Option<&OutlineRow>, report: &mut Report) {
         let Some(stored) = &self.rows.next else {
             if expected.is_some() {
                 report.find(seq, "its outline row is missing");
@@ -323,7 +323,7 @@ impl<'a> Deep<'a> {
             return;
         };
         if stored.seq == seq {
-            if self.replay.is_some() && expected.as_ref() != Some(stored) {
+            if self.replay.is_some() && expected != Some(stored) {
                 report.find(seq, "its outline row is not what its entry gives");
             } else if !stored.counter.is_known() {
                 report.find(seq, "nobody knows who counted the tokens of its outline row");

@@ -71,8 +71,7 @@ impl Widgets {
         // Calls that were taken back are sealed for the record: no model reads on from there.
         let taken_back = |agent: &Agent| agent.open_calls().any(|(_, call)| call.withdrawn);
         if !begins
-            && (matches!(fact, Fact::Input(_))
-                || history.agent(agent).is_some_and(|agent| taken_back(agent)))
+            && (matches!(fact, Fact::Input(_)) || history.agent(agent).is_some_and(taken_back))
         {
             return None;
         }
