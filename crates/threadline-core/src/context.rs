@@ -5,6 +5,7 @@
 //! it takes, so that a person can ask why a model saw what it saw. An encoder turns it into a
 //! provider's request and must make a valid one of any context.
 
+pub mod compare;
 mod digest;
 pub mod plan;
 pub mod recap;
@@ -71,6 +72,30 @@ pub struct Part {
     pub tokens: u32,
     /// What it says.
     pub body: Body,
+}
+
+impl Part {
+    /// Whether someone said it to the agent: not so the folded past, the line that tells how a
+    /// turn ended, and the quote of a pinned entry.
+    pub fn is_message(&self) -> bool {
+        match (&self.body, self.source) {
+            (Body::Input(input), Source::Entry(seq)) => {
+                self.level > Level::Gist && !input.text.starts_with(&render::quote_heading(seq))
+            }
+            (Body::Input(_), Source::Earlier { .. }) | (Body::Output(_) | Body::Results(_), _) => {
+                false
+            }
+        }
+    }
+
+    /// The live screen that is attached to it.
+    pub fn screen(&self) -> Option<&Screen> {
+        match &self.body {
+            Body::Input(input) => input.screen.as_ref(),
+            Body::Output(_) => None,
+            Body::Results(results) => results.screen.as_ref(),
+        }
+    }
 }
 
 /// What a part came from.

@@ -7,6 +7,7 @@
 mod arguments;
 mod cancel;
 mod cap;
+mod kept;
 mod outcome;
 mod spec;
 

@@ -14,7 +14,8 @@
 //!    that have several tries.
 //!
 //! What is folded is not visible: in a conversation that outgrows its window, turns are best
-//! chosen by `when` and `else`. The line that tells the end of a cancelled turn is an input too.
+//! chosen by `when` and `else`. The line that tells the end of a cancelled turn is no input, nor
+//! is the quote of a pinned entry.
 //!
 //! [`Scripted::in_order`] plays all tries one after the other instead, whatever it is asked.
 //!

@@ -53,6 +53,21 @@ impl Story {
         self
     }
 
+    /// A turn ended, and a line tells how.
+    pub(crate) fn ended(mut self, line: &str) -> Self {
+        let source = Source::Entry(self.next());
+        self.push(source, input(line));
+        self.parts.last_mut().unwrap().level = Level::Gist;
+        self
+    }
+
+    /// A pinned entry is quoted.
+    pub(crate) fn quotes(mut self, text: &str) -> Self {
+        let seq = self.next();
+        self.push(Source::Entry(seq), input(&format!("[Pinned entry {seq}]\n{text}")));
+        self
+    }
+
     /// The newest input or results show a screen of this one fragment.
     pub(crate) fn screen(mut self, fragment: &str) -> Self {
         let text = format!("# [Live Screen]\n\n{fragment}").into();

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod agent;
+mod context;
 mod number;
 #[cfg(test)]
 mod tests;
@@ -11,6 +12,7 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::agent::{Bounds, Chat, Resume, Run};
+pub(crate) use self::context::{Context, TextOf};
 use self::number::{at_least_one, entry};
 
 /// A durable, provider-neutral runtime for LLM agents.
@@ -127,6 +129,17 @@ Examples:
   threadline show last --agent planner
   threadline show 019a3f2c --all --from 100 --to 120")]
     Show(Show),
+    /// Show what an agent's model sees, part by part
+    ///
+    /// Without options it is what would be sent now. Every part is shown with its entry, the level
+    /// of detail, the tokens it takes and its share of the window.
+    #[command(after_help = "\
+Examples:
+  threadline context
+  threadline context last --window 8000
+  threadline context last --at 120 --diff
+  threadline context last --text 118")]
+    Context(Context),
     /// Find entries by their words
     ///
     /// An entry is found if it has all of them. The newest conversations come first.
@@ -152,6 +165,15 @@ Examples:
   threadline rewind last --to 120
   threadline rewind last --undo")]
     Rewind(Rewind),
+    /// Have a model write what stands for the older part of a conversation
+    ///
+    /// All but the newest exchange is folded then; nothing is deleted, and it can be taken back.
+    #[command(after_help = "\
+Examples:
+  threadline recap last
+  threadline recap last --keep 'all file names' --forget 'the small talk'
+  threadline recap last --undo")]
+    Recap(Recap),
     /// Write a conversation to a file
     ///
     /// The file holds every entry as it was written, and the attachments.
@@ -331,6 +353,24 @@ pub(crate) struct Rewind {
 
     /// Undo the last rewind
     #[arg(long, group = "where")]
+    pub(crate) undo: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Recap {
+    #[arg(value_name = "ID", help = CONVERSATION_HELP)]
+    pub(crate) conversation: ConversationArgument,
+
+    /// What the recap should keep; can be given several times
+    #[arg(long, value_name = "WHAT", conflicts_with = "undo")]
+    pub(crate) keep: Vec<String>,
+
+    /// What the recap can leave out; can be given several times
+    #[arg(long, value_name = "WHAT", conflicts_with = "undo")]
+    pub(crate) forget: Vec<String>,
+
+    /// Take the newest recap back
+    #[arg(long)]
     pub(crate) undo: bool,
 }
 

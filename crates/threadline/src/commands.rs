@@ -2,12 +2,14 @@
 
 mod agent;
 mod chat;
+mod context;
 mod dev;
 mod doctor;
 mod export;
 mod fork;
 mod import;
 mod list;
+mod recap;
 mod resume;
 mod rewind;
 mod run;
@@ -44,8 +46,12 @@ pub(crate) async fn run(
         }
         Some(Command::List(arguments)) => list::run(&parts, &arguments, view).await?,
         Some(Command::Show(arguments)) => show::run(&parts, &arguments, view).await?,
+        Some(Command::Context(arguments)) => {
+            context::run(&parts, config, &arguments, view).await?;
+        }
         Some(Command::Search(arguments)) => search::run(&parts, &arguments, view).await?,
         Some(Command::Fork(arguments)) => fork::run(&parts, &arguments, view).await?,
+        Some(Command::Recap(arguments)) => recap::run(&parts, config, &arguments, view).await?,
         Some(Command::Rewind(arguments)) => rewind::run(&parts, &arguments, view).await?,
         Some(Command::Export(arguments)) => export::run(&parts, &arguments, view).await?,
         Some(Command::Import(arguments)) => import::run(&parts, &arguments, view).await?,

@@ -1,15 +1,21 @@
 //! What deciding what a model sees costs.
 //!
-//! `cargo bench -p threadline-core` measures; names after `--` choose what (`tokens`). `-- --smoke`,
-//! or a run as a test, does the same with small numbers, to see that everything runs. Both sides of
-//! a ratio are measured in one run, in turns. `--python=PATH` names the Python whose packages
-//! `tokens` measures against; see `benches/peers`.
+//! `cargo bench -p threadline-core` measures; names after `--` choose what (`tokens`, `window`,
+//! `session`, `facts`). `-- --smoke`, or a run as a test, does the same with small numbers, to see
+//! that everything runs. Both sides of a ratio are measured in one run, in turns. `--python=PATH`
+//! names the Python whose packages `tokens` measures against; see `benches/peers`.
 
+mod facts;
+mod policies;
 #[allow(dead_code, reason = "it is shared with other benches, and not all use all of it")]
 #[path = "../../../threadline-stores/benches/store/report.rs"]
 mod report;
+mod request;
 mod rounds;
+mod session;
 mod tokens;
+mod window;
+mod worker;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -23,7 +29,12 @@ type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 type Part = fn(&Setting, &mut Report) -> Outcome<()>;
 
 /// What is measured, by name.
-const PARTS: [(&str, Part); 1] = [("tokens", tokens::measure)];
+const PARTS: [(&str, Part); 4] = [
+    ("tokens", tokens::measure),
+    ("window", window::measure),
+    ("session", session::measure),
+    ("facts", facts::measure),
+];
 
 /// How much is measured, and with what.
 struct Setting {

@@ -133,19 +133,39 @@ pub struct Outlook {
 }
 
 impl Outlook {
-    /// The row of an entry, if it was read and is on the path.
-    fn row(&self, seq: Seq) -> Option<&OutlineRow> {
-        // Rows are newest first.
-        let place = self.rows.binary_search_by(|row| seq.cmp(&row.seq)).ok();
-        let row = place.and_then(|place| self.rows.get(place));
-        row.or_else(|| self.others.get(&seq)?.as_ref()).map(|row| &**row)
+    /// The row of an entry; unknown if more must be read to tell.
+    fn row(&self, seq: Seq) -> Found<'_> {
+        // Rows are newest first. What the path passes over is not on it.
+        let place = self.rows.binary_search_by(|row| seq.cmp(&row.seq));
+        if let Some(row) = place.ok().and_then(|place| self.rows.get(place)) {
+            return Found::Row(row);
+        }
+        let oldest = self.rows.last().map(|row| row.seq);
+        if self.whole || oldest.is_some_and(|oldest| seq > oldest) {
+            return Found::NotOnPath;
+        }
+        match self.others.get(&seq) {
+            Some(Some(row)) => Found::Row(row),
+            Some(None) => Found::NotOnPath,
+            None => Found::Unknown,
+        }
     }
+}
 
-    /// Whether enough was read to tell the row of an entry, or that it has none on the path.
-    fn tells(&self, seq: Seq) -> bool {
-        // What the path passes over is not on it.
-        let passed = self.rows.last().is_some_and(|oldest| seq >= oldest.seq);
-        self.whole || passed || self.others.contains_key(&seq)
+/// What is known of the row of an entry.
+#[derive(Clone, Copy)]
+enum Found<'a> {
+    Row(&'a OutlineRow),
+    NotOnPath,
+    Unknown,
+}
+
+impl<'a> Found<'a> {
+    fn row(self) -> Option<&'a OutlineRow> {
+        match self {
+            Self::Row(row) => Some(row),
+            Self::NotOnPath | Self::Unknown => None,
+        }
     }
 }
 
@@ -295,7 +315,7 @@ impl Sums {
 }
 
 /// What a plan is made from. Sums are those of the outline: the history may have been folded by
-/// another counter, or without the screens.
+/// another counter.
 struct Planner<'a> {
     history: &'a History,
     agent: Option<&'a Agent>,
@@ -318,7 +338,7 @@ impl<'a> Planner<'a> {
             Stage::Calling(open) => Some(open.output),
             Stage::Resting | Stage::Asked | Stage::Sealed { .. } => None,
         });
-        let first = turn.and_then(|turn| outlook.row(turn.start));
+        let first = turn.and_then(|turn| outlook.row(turn.start).row());
         let before_turn = first.map_or_else(Sums::default, Sums::before);
         let screens = if ask.options.screen { ask.screens.as_slice() } else { &[] };
         Self { history, agent, turn, ask, outlook, before_turn, screens, unsealed }
@@ -340,13 +360,14 @@ impl<'a> Planner<'a> {
         let kept = self.kept(&room, &opening_seqs, &pinned)?;
         let earlier = self.earlier(&kept, room.earlier, &opening_seqs, &pinned)?;
         let (earlier, wish) = earlier.map_or((None, None), |(earlier, wish)| (Some(earlier), wish));
-        let pieces = self.pieces(&kept, earlier, &opening, &pinned);
+        let (border, moved) = (kept.border(), kept.moved);
+        let pieces = self.pieces(kept, earlier, &opening, &pinned);
         Ok(Plan {
             options,
             instruction: self.instruction(),
             pieces,
-            border: kept.border(),
-            moved: kept.moved,
+            border,
+            moved,
             recall: self.ask.recall,
             wish,
         })
@@ -360,12 +381,13 @@ impl<'a> Planner<'a> {
 
     /// The rows of some entries, as far as they are on the thread's path.
     fn rows_of(&self, seqs: &[Seq]) -> Result<Vec<&'a OutlineRow>, Stop> {
-        let unknown = seqs.iter().copied().filter(|seq| !self.outlook.tells(*seq));
+        let is_unknown = |seq: &Seq| matches!(self.outlook.row(*seq), Found::Unknown);
+        let unknown = seqs.iter().copied().filter(is_unknown);
         let unknown: Vec<Seq> = unknown.collect();
         if !unknown.is_empty() {
             return Err(Stop::More(More::Rows(unknown)));
         }
-        Ok(seqs.iter().filter_map(|seq| self.outlook.row(*seq)).collect())
+        Ok(seqs.iter().filter_map(|seq| self.outlook.row(*seq).row()).collect())
     }
 
     /// What is left for exchanges, and for the folded ones, once all that must be whole is there.
@@ -395,7 +417,7 @@ impl<'a> Planner<'a> {
     /// All parts in their order.
     fn pieces(
         &self,
-        kept: &Kept<'a>,
+        kept: Kept<'a>,
         earlier: Option<Earlier>,
         opening: &[&OutlineRow],
         pinned: &BTreeMap<Seq, &OutlineRow>,
@@ -408,7 +430,8 @@ impl<'a> Planner<'a> {
         let (in_turn, before): (Vec<_>, Vec<_>) =
             folded_pins.partition(|row| turn_folded && row.seq >= start);
         let quoted = |row: &&&OutlineRow| Piece::Row(levels::pinned_row(row));
-        let mut pieces: Vec<Piece> = before.iter().map(quoted).collect();
+        let mut pieces: Vec<Piece> = Vec::with_capacity(kept.most_pieces() + pinned.len());
+        pieces.extend(before.iter().map(quoted));
         if turn_folded {
             pieces.extend(opening.iter().map(|row| {
                 let mut piece = levels::whole_input(row);
@@ -418,8 +441,8 @@ impl<'a> Planner<'a> {
             pieces.extend(in_turn.iter().map(quoted));
         }
         pieces.extend(earlier.map(Piece::Earlier));
-        for exchange in kept.exchanges.iter().rev() {
-            pieces.extend(exchange.pieces.iter().cloned().map(Piece::Row));
+        for exchange in kept.exchanges.into_iter().rev() {
+            pieces.extend(exchange.pieces.into_iter().map(Piece::Row));
         }
         pieces
     }

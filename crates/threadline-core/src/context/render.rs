@@ -1,6 +1,7 @@
 //! Rendering: from a plan and the entries it names to the context, each part with its blame.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry as Place;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use super::{
 };
 use crate::history::History;
 use crate::history::entry::Entry;
-use crate::history::fact::{Attachment, Block, Fact, Input, Output, Recap, Status, ToolFinished};
+use crate::history::fact::{Attachment, Block, Fact, Input, Output, Recap, ToolFinished};
 use crate::history::sections::{floor_boundary, shared};
 use crate::id::Seq;
 use crate::outline::{OutlineRow, RowKind};
@@ -24,6 +25,9 @@ pub const PROJECTION_VERSION: u32 = 2;
 const SAME_LEAST_TOKENS: u32 = 24;
 /// What the line takes that names it.
 const SAME_TOKENS: u32 = 12;
+
+/// What the number and the kind of an entry take before its line, in bytes.
+const LINE_BYTES: usize = 20;
 
 /// What a context is made from.
 #[derive(Clone, Debug)]
@@ -95,8 +99,10 @@ impl Plan {
 /// whoever gathers them gathers all.
 pub fn render(material: &Material, screens: &[Attached]) -> Context {
     let Material { plan, entries } = material;
-    let mut renderer = Renderer { entries, screens, recall: plan.recall, shown: HashMap::new() };
-    let parts = plan.pieces.iter().filter_map(|piece| renderer.part(piece)).collect();
+    let (shown, alike) = (Vec::new(), BTreeMap::new());
+    let mut renderer = Renderer { entries, screens, recall: plan.recall, shown, alike };
+    let mut parts = Vec::with_capacity(plan.pieces.len());
+    parts.extend(plan.pieces.iter().filter_map(|piece| renderer.part(piece)));
     Context { system: renderer.system(plan), parts }
 }
 
@@ -105,19 +111,22 @@ struct Renderer<'a> {
     screens: &'a [Attached],
     /// Whether the model can read entries again.
     recall: bool,
-    /// Results that are shown, by what they take: only equal ones are compared.
-    shown: HashMap<(u32, usize), Vec<ShownResult>>,
+    /// Results that are shown.
+    shown: Vec<ShownResult<'a>>,
+    /// The newest of them by what they take: only equal ones are compared.
+    alike: BTreeMap<(u32, usize), usize>,
 }
 
 /// A result that is shown.
-struct ShownResult {
+struct ShownResult<'a> {
     entry: Seq,
     text: Arc<str>,
-    status: Status,
-    attachments: Vec<Attachment>,
+    finished: &'a ToolFinished,
+    /// The one before it that takes the same.
+    before: Option<usize>,
 }
 
-impl Renderer<'_> {
+impl<'a> Renderer<'a> {
     /// The system message of an instruction; a blank one says nothing.
     fn system(&self, plan: &Plan) -> System {
         let Some((seq, tokens)) = plan.instruction else { return System::default() };
@@ -174,7 +183,7 @@ impl Renderer<'_> {
                 (Level::Gist, row.tokens, words(text))
             }
             (Shape::Quoted, fact) => {
-                let text = format!("[Pinned entry {}]\n{}", row.seq, self.quoted(fact));
+                let text = format!("{}{}", quote_heading(row.seq), self.quoted(fact));
                 (Level::Live, row.tokens, words(text))
             }
             _ => return None,
@@ -212,25 +221,30 @@ impl Renderer<'_> {
     fn same_or(
         &mut self,
         entry: Seq,
-        finished: &ToolFinished,
+        finished: &'a ToolFinished,
         text: Arc<str>,
         tokens: u32,
     ) -> (Arc<str>, u32) {
         if tokens < SAME_LEAST_TOKENS {
             return (text, tokens);
         }
-        let shown = self.shown.entry((tokens, text.len())).or_default();
-        let same = shown.iter().find(|shown| {
-            shown.text == text
-                && shown.status == finished.status
-                && shown.attachments == finished.attachments
-        });
-        if let Some(same) = same {
-            return (format!("[same as seq {}]", same.entry).into(), SAME_TOKENS);
+        let newest = self.alike.entry((tokens, text.len()));
+        let before = match &newest {
+            Place::Occupied(newest) => Some(*newest.get()),
+            Place::Vacant(_) => None,
+        };
+        let mut alike = before.and_then(|place| self.shown.get(place));
+        while let Some(shown) = alike {
+            if shown.text == text
+                && shown.finished.status == finished.status
+                && shown.finished.attachments == finished.attachments
+            {
+                return (format!("[same as seq {}]", shown.entry).into(), SAME_TOKENS);
+            }
+            alike = shown.before.and_then(|place| self.shown.get(place));
         }
-        let attachments = finished.attachments.clone();
-        let (status, kept) = (finished.status, Arc::clone(&text));
-        shown.push(ShownResult { entry, text: kept, status, attachments });
+        newest.insert_entry(self.shown.len());
+        self.shown.push(ShownResult { entry, text: Arc::clone(&text), finished, before });
         (text, tokens)
     }
 
@@ -299,13 +313,23 @@ impl Renderer<'_> {
                 None => write!(text, "\n[exchanges up to entry {to} are not listed]"),
             };
         }
+        let lines = earlier.lines.iter().map(|line| line.gist.len() + LINE_BYTES);
+        text.reserve(lines.sum());
         for line in &earlier.lines {
-            let _ = write!(text, "\n{} {}: {}", line.seq, said_by(line.kind), line.gist);
+            let _ = write!(text, "\n{} ", line.seq.0);
+            for part in [said_by(line.kind), ": ", &line.gist] {
+                text.push_str(part);
+            }
         }
         let Earlier { from, to, tokens, .. } = *earlier;
         let body = words(text);
         Part { source: Source::Earlier { from, to }, level: Level::Gist, tokens, body }
     }
+}
+
+/// What a pinned entry is quoted under.
+pub(super) fn quote_heading(seq: Seq) -> String {
+    format!("[Pinned entry {seq}]\n")
 }
 
 /// Who says what a line tells.

@@ -155,6 +155,12 @@ impl Setting {
         tools
     }
 
+    /// The tools that an agent is shown, and the digest of their form as an attachment.
+    pub fn catalogue_of(&self, joined: &AgentJoined) -> (Arc<Catalogue>, Option<Digest>) {
+        let Shown { catalogue, kept } = self.shown_to(joined);
+        (catalogue, kept.map(|(digest, _)| digest))
+    }
+
     /// What an agent is shown of its tools.
     pub(super) fn shown_to(&self, joined: &AgentJoined) -> Shown {
         let tools = self.tools_of(joined);

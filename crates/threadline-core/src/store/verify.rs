@@ -248,9 +248,13 @@ impl<'a> Deep<'a> {
         self.check_attachments(entry, report).await?;
         self.check_index(seq, *words, report).await?;
         self.next_row().await?;
-        let stored = self.rows.next.clone().filter(|row| row.seq == seq);
+        while let Some(stray) = self.rows.next.take_if(|row| row.seq < seq) {
+            report.find(stray.seq, "an outline row has no entry");
+            self.next_row().await?;
+        }
+        let stored = self.rows.next.take_if(|row| row.seq == seq);
         let row = self.fold(entry, hash, *counts, stored.as_ref(), report).await?;
-        self.check_row(seq, row.as_ref(), report);
+        self.check_row(seq, stored, row, report);
         Ok(())
     }
 
@@ -315,25 +319,24 @@ impl<'a> Deep<'a> {
         OutlineRow { tokens, results, counter, ..row }
     }
 
-    fn check_row(&mut self, seq: Seq, expected: Option<&OutlineRow>, report: &mut Report) {
-        let Some(stored) = &self.rows.next else {
-            if expected.is_some() {
-                report.find(seq, "its outline row is missing");
+    /// Compares the stored row of an entry, if it has one, with the one that the entry gives.
+    fn check_row(
+        &self,
+        seq: Seq,
+        stored: Option<OutlineRow>,
+        expected: Option<OutlineRow>,
+        report: &mut Report,
+    ) {
+        match (stored, expected) {
+            (Some(stored), expected) => {
+                if self.replay.is_some() && expected.as_ref() != Some(&stored) {
+                    report.find(seq, "its outline row is not what its entry gives");
+                } else if !stored.counter.is_known() {
+                    report.find(seq, "nobody knows who counted the tokens of its outline row");
+                }
             }
-            return;
-        };
-        if stored.seq == seq {
-            if self.replay.is_some() && expected != Some(stored) {
-                report.find(seq, "its outline row is not what its entry gives");
-            } else if !stored.counter.is_known() {
-                report.find(seq, "nobody knows who counted the tokens of its outline row");
-            }
-            self.rows.next = None;
-        } else if stored.seq < seq {
-            report.find(stored.seq, "an outline row has no entry");
-            self.rows.next = None;
-        } else if expected.is_some() {
-            report.find(seq, "its outline row is missing");
+            (None, Some(_)) => report.find(seq, "its outline row is missing"),
+            (None, None) => {}
         }
     }
 

@@ -47,7 +47,7 @@ impl Screens {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Showing {
     begins: bool,
-    screen: Option<(Arc<str>, u32)>,
+    pub(super) screen: Option<(Arc<str>, u32)>,
 }
 
 impl Widgets {

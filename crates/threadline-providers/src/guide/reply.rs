@@ -246,11 +246,29 @@ fn title(context: &Context) -> String {
 }
 
 fn recap(context: &Context) -> String {
+    if let Some(folded) = scene::folded(context) {
+        return shortened(folded);
+    }
     let asked = scene::inputs(context).map(quote).filter(|quote| !quote.is_empty());
     match &*asked.collect::<Vec<_>>() {
         [] => "Nothing was asked.".to_owned(),
         asked => format!("This was asked:\n\n{}", listed(asked)),
     }
+}
+
+/// The lines of a text, each shortened, until half of its length is told.
+fn shortened(text: &str) -> String {
+    let mut told = String::new();
+    for line in text.lines().map(quote).filter(|quote| !quote.is_empty()) {
+        if (told.len() + line.len()) * 2 > text.len() {
+            break;
+        }
+        if !told.is_empty() {
+            told.push('\n');
+        }
+        told.push_str(&line);
+    }
+    if told.is_empty() { quote(text) } else { told }
 }
 
 fn quote(text: &str) -> String {

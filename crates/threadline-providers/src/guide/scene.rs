@@ -2,6 +2,7 @@
 
 use threadline_core::context::{Body, Context, OutputPart, Part, ResultPart, Source};
 use threadline_core::history::fact::{Block, ToolCall};
+use threadline_core::id::Seq;
 
 use super::notebook::Notebook;
 use super::wish::{Wish, understand};
@@ -43,7 +44,7 @@ impl<'a> Scene<'a> {
         let (before, inputs) = parts.split_at(parts.len() - inputs);
         self.take_results(before);
         if self.results.is_empty() && self.wishes.iter().all(|wish| *wish == Wish::GoOn) {
-            let wishes = inputs.iter().rev().filter_map(said).filter_map(understand);
+            let wishes = inputs.iter().rev().filter_map(wanted);
             let mut wishes = wishes.filter(|wishes| !wishes.contains(&Wish::GoOn));
             self.wishes.extend(wishes.next().unwrap_or_default());
         }
@@ -59,7 +60,7 @@ impl<'a> Scene<'a> {
         };
         let answered = results.results.iter().map(|result| {
             let place = usize::try_from(result.call.index).ok();
-            (place.and_then(|place| calls.get(place)).copied(), result)
+            (place.and_then(|place| calls.get(place)).copied(), original(result, parts))
         });
         self.results = answered.collect();
         self.asked = Newest::of(before).wishes;
@@ -80,10 +81,9 @@ impl<'a> Newest<'a> {
     fn of(parts: &'a [Part]) -> Self {
         let mut newest = Self { wishes: Vec::new(), unclear: None, before: None };
         let mut rest = parts;
-        while let Some((text, before)) =
-            rest.split_last().and_then(|(part, before)| Some((said(part)?, before)))
-        {
-            match understand(text) {
+        while let Some((part, before)) = rest.split_last() {
+            let Some(text) = said(part) else { break };
+            match wanted(part) {
                 Some(wishes) => drop(newest.wishes.splice(0..0, wishes)),
                 None if rest.len() == parts.len() => newest.unclear = Some(text),
                 None => return newest,
@@ -95,9 +95,22 @@ impl<'a> Newest<'a> {
     }
 }
 
-/// The texts of all visible inputs, oldest first.
+/// The texts of all visible inputs, oldest first. Quotes, and lines on how turns ended, are none.
 pub(super) fn inputs(context: &Context) -> impl Iterator<Item = &str> {
-    context.parts.iter().filter_map(said)
+    context.parts.iter().filter(|part| part.is_message()).filter_map(said)
+}
+
+/// What an input wants, if it is understood.
+fn wanted(part: &Part) -> Option<Vec<Wish>> {
+    said(part).filter(|_| part.is_message()).and_then(understand)
+}
+
+/// The folded past, if there is one.
+pub(super) fn folded(context: &Context) -> Option<&str> {
+    context.parts.iter().find_map(|part| match (&part.body, part.source) {
+        (Body::Input(input), Source::Earlier { .. }) => Some(&*input.text),
+        (Body::Input(_), Source::Entry(_)) | (Body::Output(_) | Body::Results(_), _) => None,
+    })
 }
 
 /// What an input says. The folded past is not an input.
@@ -106,6 +119,17 @@ fn said(part: &Part) -> Option<&str> {
         (Body::Input(input), Source::Entry(_)) => Some(&input.text),
         (Body::Input(_), Source::Earlier { .. }) | (Body::Output(_) | Body::Results(_), _) => None,
     }
+}
+
+/// The result that a line names as the same, or else the result itself.
+fn original<'a>(result: &'a ResultPart, parts: &'a [Part]) -> &'a ResultPart {
+    let named = result.text.strip_prefix("[same as seq ").and_then(|rest| rest.strip_suffix(']'));
+    let Some(named) = named.and_then(|seq| seq.parse().ok()).map(Seq) else { return result };
+    let results = parts.iter().filter_map(|part| match &part.body {
+        Body::Results(results) => Some(&results.results),
+        Body::Input(_) | Body::Output(_) => None,
+    });
+    results.flatten().find(|other| other.entry == named).unwrap_or(result)
 }
 
 fn calls(output: &OutputPart) -> Vec<&ToolCall> {

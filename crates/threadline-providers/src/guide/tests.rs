@@ -437,17 +437,34 @@ fn inputs_that_come_in_between_are_answered_too() {
 
 #[test]
 fn a_turn_that_was_ended_is_not_taken_up_by_itself() {
-    let ended = Story::new().says("read a.txt").says("(The turn was cancelled.)");
+    let ended = Story::new().says("read a.txt").ended("[cancelled: please add 2 and 3]");
     insta::assert_snapshot!(answer(&ended.clone().says("hello")), @"says: Hello! I am guide. Say `help` to see what I can do.");
     insta::assert_snapshot!(answer(&ended.says("go on")), @r#"calls read_file: {"path":"a.txt"}"#);
     let started = Story::new()
         .says("read a.txt")
         .calls("read_file", r#"{"path":"a.txt"}"#)
         .gets(Status::Unknown, "cancelled")
-        .says("(The turn was cancelled.)");
+        .ended("[cancelled: please add 2 and 3]");
     insta::assert_snapshot!(answer(&started.clone().says("thanks")), @"says: You are welcome.");
     insta::assert_snapshot!(answer(&started.says("please continue")), @"says: I do not know whether I managed to read a.txt: it was started, and no answer came (cancelled). Please check before you ask for it again.");
     insta::assert_snapshot!(answer(&Story::new().says("go on")), @"says: There is nothing to go on with.");
+}
+
+#[test]
+fn a_result_that_is_shown_already_is_told_as_it_is() {
+    let read = |story: Story, text: &str| {
+        story
+            .says("read a.txt")
+            .calls("read_file", r#"{"path":"a.txt"}"#)
+            .gets(Status::Success, text)
+    };
+    let first = read(Story::new(), "all that is in it");
+    let told = answer(&first);
+    let entry = 4;
+    let again = read(first.answers("done"), &format!("[same as seq {entry}]"));
+    assert_eq!(answer(&again), told);
+    let unknown = read(Story::new(), "[same as seq 99]");
+    assert!(answer(&unknown).contains("[same as seq 99]"));
 }
 
 #[test]
@@ -464,6 +481,7 @@ fn titles_and_recaps_quote_what_was_asked() {
     let mut request = Story::new()
         .says("read the file that has all the names of the people in it")
         .answers("no")
+        .ended("[cancelled]")
         .says("thanks")
         .request();
     request.purpose = Purpose::Title;

@@ -1,6 +1,6 @@
 //! The cue: what a request says about where in the script it is, and what placeholders stand for.
 
-use threadline_core::context::{Body, Context, Part, Source};
+use threadline_core::context::{Body, Context, Part};
 
 use super::script::{Answer, Script, Turn, When};
 
@@ -58,11 +58,11 @@ fn spoken<'s>(script: &'s Script, input: &str) -> Option<&'s Turn> {
     })
 }
 
-/// What an input says. The folded past is not an input.
+/// What an input says. The folded past is none, nor is the line on how a turn ended.
 fn said(part: &Part) -> Option<&str> {
-    match (&part.body, part.source) {
-        (Body::Input(input), Source::Entry(_)) => Some(&input.text),
-        (Body::Input(_), Source::Earlier { .. }) | (Body::Output(_) | Body::Results(_), _) => None,
+    match &part.body {
+        Body::Input(input) if part.is_message() => Some(&input.text),
+        Body::Input(_) | Body::Output(_) | Body::Results(_) => None,
     }
 }
 

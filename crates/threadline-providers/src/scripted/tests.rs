@@ -71,6 +71,8 @@ fn what_is_folded_is_no_input() {
     let model = scripted(WEATHER);
     let folded = Story::new().earlier("- hi").says("hi again");
     assert!(transcript(&model, folded.request()).contains("first of 1"));
+    let told = Story::new().quotes("hi").earlier("- hi").ended("[cancelled]").says("hi again");
+    assert!(transcript(&model, told.request()).contains("first of 1"));
     assert!(transcript(&model, Story::new().request()).contains("first of 1"));
 }
 

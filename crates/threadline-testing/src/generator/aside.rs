@@ -55,7 +55,7 @@ impl Scene<'_> {
             30..38 => vec![self.rule()],
             38..50 => vec![self.timer(agent)],
             50..60 => {
-                let change = format!("{{\"by_hand\":\"{}\"}}", self.write().phrase()).into();
+                let change = format!("{{\"set\":\"{}\"}}", self.write().phrase()).into();
                 vec![propose(
                     agent,
                     WidgetChanged { widget: "notebook".into(), change, call: None },

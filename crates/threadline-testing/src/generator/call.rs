@@ -150,7 +150,7 @@ impl Scene<'_> {
     fn change_widget(&mut self, id: AgentId, call_id: CallId, call: &OpenCall) -> Vec<Proposal> {
         let changed = WidgetChanged {
             widget: "notebook".into(),
-            change: format!("{{\"add\":\"{}\"}}", self.write().phrase()).into(),
+            change: format!("{{\"set\":\"{}\"}}", self.write().phrase()).into(),
             call: Some(call_id),
         };
         vec![

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use threadline::{Ending, Setup};
+use threadline_core::id::Seq;
 use threadline_core::inbox::{Body, Command, Item};
 use threadline_core::store::StoreError;
 
@@ -274,19 +275,16 @@ impl Room<'_> {
 
     /// The conversation, which has begun.
     fn within(&self) -> anyhow::Result<&Talk> {
-        match &self.stage {
-            Stage::Within(talk) => Ok(talk),
-            Stage::Before { .. } => anyhow::bail!("nothing was said yet"),
-        }
+        within(&self.stage)
     }
 
     /// Changes the conversation; what comes of it is not shown as an answer would be.
-    async fn change(&mut self, body: Body) -> anyhow::Result<()> {
-        self.within()?.change(body).await?;
+    async fn change(&mut self, body: Body) -> anyhow::Result<Seq> {
+        let seq = self.within()?.change(body).await?;
         if let Stage::Within(talk) = &mut self.stage {
             talk.pass_over().await?;
         }
-        Ok(())
+        Ok(seq)
     }
 
     /// Tells what is wrong, and goes on.
@@ -317,6 +315,14 @@ impl Room<'_> {
         }
         written?;
         Ok(ExitCode::from(self.code))
+    }
+}
+
+/// The conversation, which has begun.
+fn within(stage: &Stage) -> anyhow::Result<&Talk> {
+    match stage {
+        Stage::Within(talk) => Ok(talk),
+        Stage::Before { .. } => anyhow::bail!("nothing was said yet"),
     }
 }
 

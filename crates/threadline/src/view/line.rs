@@ -53,6 +53,13 @@ impl Line {
         self.styled(Style::new().fg_color(Some(AnsiColor::Red.into())), text.as_ref())
     }
 
+    /// Text in a colour, if there is one, else text that matters less.
+    #[must_use]
+    pub(crate) fn coloured(self, colour: Option<AnsiColor>, text: impl AsRef<str>) -> Self {
+        let style = colour.map_or(Style::new().dimmed(), |c| Style::new().fg_color(Some(c.into())));
+        self.styled(style, text.as_ref())
+    }
+
     fn styled(mut self, style: Style, text: &str) -> Self {
         self.0.push((style, sanitise::line(text).into_owned()));
         self

@@ -21,6 +21,7 @@ mod pipes;
 mod reading;
 mod recalling;
 mod running;
+mod seeing;
 mod settings;
 mod stories;
 mod terminal;

@@ -25,6 +25,12 @@ pub(super) struct Kept<'a> {
 }
 
 impl Kept<'_> {
+    /// About as many parts as a context gets of it.
+    pub(super) fn most_pieces(&self) -> usize {
+        let rows = self.exchanges.iter().map(|shown| shown.pieces.len());
+        rows.sum::<usize>() + 2
+    }
+
     /// The first entry that is not folded, if any is folded.
     pub(super) fn border(&self) -> Option<Seq> {
         let folded = self.folded.as_ref()?;
@@ -220,8 +226,8 @@ impl<'a> Walk<'_, 'a> {
         let current = exchange.current;
         let output = exchange.output().map(|row| row.seq);
         let (mut tokens, mut inputs, mut asked_at) = (0_u64, 0_u64, exchange.start);
-        let mut pieces = Vec::with_capacity(exchange.rows.len());
-        for row in &exchange.rows {
+        let mut pieces = Vec::with_capacity(exchange.most_rows());
+        for row in exchange.rows() {
             let pinned = self.pinned.contains_key(&row.seq);
             let Some(mut piece) = kept_row(row, self.caps, current, pinned) else { continue };
             let screen = self.planner.screen_at(row.seq).filter(|_| current);
@@ -286,7 +292,7 @@ struct Least {
 
 impl Shown<'_> {
     fn leave_thinking(&mut self) {
-        for (piece, row) in self.pieces.iter_mut().zip(&self.exchange.rows) {
+        for (piece, row) in self.pieces.iter_mut().zip(self.exchange.rows()) {
             if let Shape::Output { thinking } = &mut piece.shape {
                 *thinking = false;
                 piece.tokens = row.tokens.recent;

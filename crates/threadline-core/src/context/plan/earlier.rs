@@ -92,24 +92,19 @@ struct Told<'p> {
 }
 
 impl Told<'_> {
-    /// The rows of an exchange that get a line.
-    fn rows<'a>(&self, exchange: &Exchange<'a>) -> Vec<&'a OutlineRow> {
-        let listed = |row: &&&OutlineRow| {
-            !self.opening.contains(&row.seq) && !self.pinned.contains_key(&row.seq)
-        };
-        exchange.rows.iter().filter(listed).copied().collect()
-    }
-
     /// Adds the lines of an exchange, if they fit.
     fn add(&mut self, exchange: &Exchange<'_>) -> bool {
-        let rows = self.rows(exchange);
-        let tokens: u64 = rows.iter().map(|row| line_tokens(row)).sum();
+        let (opening, pinned) = (self.opening, self.pinned);
+        let listed =
+            |row: &&OutlineRow| !opening.contains(&row.seq) && !pinned.contains_key(&row.seq);
+        let rows = exchange.rows().filter(listed);
+        let tokens: u64 = rows.map(line_tokens).sum();
         if self.tokens.saturating_add(tokens) > self.free {
             return false;
         }
         self.tokens += tokens;
         self.oldest = Some(exchange.number);
-        let lines = rows.iter().rev().map(|row| Line {
+        let lines = exchange.rows().rev().filter(listed).map(|row| Line {
             seq: row.seq,
             kind: row.kind,
             gist: row.gist.as_str().into(),

@@ -1,5 +1,7 @@
 //! Exchanges: an output with its sealed results and the inputs just before it.
 
+use std::sync::Arc;
+
 use super::{More, Planner, Stop};
 use crate::id::Seq;
 use crate::outline::{OutlineRow, RowKind};
@@ -8,8 +10,11 @@ use crate::outline::{OutlineRow, RowKind};
 pub(super) struct Exchange<'a> {
     /// Which it is, from 1 on.
     pub(super) number: u32,
-    /// Its rows, oldest first; never none.
-    pub(super) rows: Vec<&'a OutlineRow>,
+    /// Where it is in the outline: newest first, and with what is not shown. Never without a row
+    /// that is.
+    span: &'a [Arc<OutlineRow>],
+    /// The output whose calls are not sealed, which is not shown.
+    unsealed: Option<Seq>,
     /// The running sum of tokens where it begins.
     pub(super) start: u64,
     /// Whether it belongs to the newest turn.
@@ -19,23 +24,34 @@ pub(super) struct Exchange<'a> {
 }
 
 impl<'a> Exchange<'a> {
+    /// Its rows, oldest first.
+    pub(super) fn rows(&self) -> impl DoubleEndedIterator<Item = &'a OutlineRow> + use<'a> {
+        let unsealed = self.unsealed;
+        let rows = self.span.iter().rev().map(|row| &**row);
+        rows.filter(move |row| row.kind != RowKind::Recap && Some(row.seq) != unsealed)
+    }
+
+    /// At most so many rows.
+    pub(super) fn most_rows(&self) -> usize {
+        self.span.len()
+    }
+
     pub(super) fn first(&self) -> Seq {
-        self.rows.first().map_or(Seq::ZERO, |row| row.seq)
+        self.rows().next().map_or(Seq::ZERO, |row| row.seq)
     }
 
     pub(super) fn last(&self) -> Seq {
-        self.rows.last().map_or(Seq::ZERO, |row| row.seq)
+        self.rows().next_back().map_or(Seq::ZERO, |row| row.seq)
     }
 
     /// Its output, if it has one.
     pub(super) fn output(&self) -> Option<&'a OutlineRow> {
-        let output = |row: &&&OutlineRow| matches!(row.kind, RowKind::Output | RowKind::Answer);
-        self.rows.iter().find(output).copied()
+        self.rows().find(|row| matches!(row.kind, RowKind::Output | RowKind::Answer))
     }
 
     /// Whether it has its output, or ended without one.
     pub(super) fn is_answered(&self) -> bool {
-        self.rows.iter().any(|row| match row.kind {
+        self.rows().any(|row| match row.kind {
             RowKind::Output | RowKind::Answer | RowKind::Ended => true,
             RowKind::Message | RowKind::Input | RowKind::Results | RowKind::Recap => false,
         })
@@ -56,11 +72,13 @@ impl<'p, 'a> Exchanges<'p, 'a> {
 
     /// The next older exchange; none at the beginning of the thread.
     pub(super) fn next(&mut self) -> Result<Option<Exchange<'a>>, Stop> {
-        let mut found: Vec<&'a OutlineRow> = Vec::new();
+        let outline = &self.planner.outlook.rows;
+        let unsealed = self.planner.unsealed;
+        let mut first: Option<&OutlineRow> = None;
         let mut number = None;
         let place = self.place;
         loop {
-            let Some(row) = self.planner.outlook.rows.get(self.place) else {
+            let Some(row) = outline.get(self.place) else {
                 if !self.planner.outlook.whole {
                     return Err(Stop::More(More::Path));
                 }
@@ -71,7 +89,7 @@ impl<'p, 'a> Exchanges<'p, 'a> {
                 continue;
             }
             if number.is_some_and(|number| row.exchange != number) {
-                if found.is_empty() {
+                if first.is_none() {
                     number = None;
                     continue;
                 }
@@ -79,19 +97,16 @@ impl<'p, 'a> Exchanges<'p, 'a> {
             }
             number = Some(row.exchange);
             self.place += 1;
-            if Some(row.seq) != self.planner.unsealed {
-                found.push(row);
+            if Some(row.seq) != unsealed {
+                first = Some(row);
             }
         }
-        if found.is_empty() {
-            return Ok(None);
-        }
-        found.reverse();
-        let current = found.first().is_some_and(|row| self.planner.is_current(row));
-        let first = found.first().map_or(Seq::ZERO, |row| row.seq);
-        let start = self.planner.sum_before(self.place, current.then_some(first));
+        let Some(first) = first else { return Ok(None) };
+        let span = outline.get(place..self.place).unwrap_or_default();
+        let current = self.planner.is_current(first);
+        let start = self.planner.sum_before(self.place, current.then_some(first.seq));
         let number = number.unwrap_or(0);
-        Ok(Some(Exchange { number, rows: found, start, current, place }))
+        Ok(Some(Exchange { number, span, unsealed, start, current, place }))
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a recap keeps of what it stands for.
+//! Probes and judgement, by example.
 
 use super::*;
 
@@ -19,8 +19,8 @@ fn names_and_repeated_numbers_are_probes_and_plain_words_are_not() {
 
 #[test]
 fn a_text_has_few_probes_however_long_it_is() {
-    let lines = |n| format!("file{n}.rs TODO\n- [ ] task {n}\n");
-    let text = (0..1000).map(lines).collect::<Vec<_>>().concat();
+    let text = (0..1000)
+        .fold(String::new(), |text, n| text + &format!("file{n}.rs TODO\n- [ ] task {n}\n"));
     assert_eq!(probes(&text).len(), PROBES_CAP);
 }
 

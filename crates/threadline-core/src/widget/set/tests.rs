@@ -9,7 +9,7 @@ use crate::history::metadata::Metadata;
 use crate::history::sections::Section;
 use crate::history::{Counts, History};
 use crate::id::{CallId, EntryId, Seq};
-use crate::tokens::{Estimator, TokenCounter as _};
+use crate::tokens::Estimator;
 use crate::tool::Handling;
 use crate::widget::StateUnreadable;
 
@@ -221,8 +221,9 @@ fn states_come_back_from_a_snapshot_and_damage_is_told() {
     states.insert("notes".to_owned(), states["1/notes"].clone());
     states.insert("0/board".to_owned(), b"\x04\0\0\x001 ours".to_vec());
     states.insert("2/notes".to_owned(), b"\x03\0".to_vec());
+    states.insert("screens".to_owned(), b"{\"1\":[".to_vec());
     let (read, unreadable) = Widgets::decode(registry(), &states);
-    assert_eq!(unreadable, ["0/board", "01/notes", "1/board", "2/notes", "notes"]);
+    assert_eq!(unreadable, ["0/board", "01/notes", "1/board", "2/notes", "notes", "screens"]);
     assert_eq!(read.encode().keys().collect::<Vec<_>>(), ["1/notes", "screens"]);
 }
 
@@ -278,19 +279,21 @@ impl Told {
         told
     }
 
-    /// Takes in a fact, and what becomes of the screens by it; tells whether anything does.
-    fn tell(&mut self, agent: AgentId, fact: impl Into<Fact>) -> bool {
+    /// Takes in a fact, and what becomes of the screens by it; gives what the screen takes.
+    fn tell(&mut self, agent: AgentId, fact: impl Into<Fact>) -> Option<u32> {
         let entry = entry(self.history.head().0 + 1, agent, fact);
         self.widgets.apply(&entry).unwrap();
         let (history, fact) = (&self.history, &entry.fact);
         let showing = self.widgets.showing(history, agent, fact, entry.at, &Estimator);
-        let becomes = showing.is_some();
+        let tokens = showing
+            .as_ref()
+            .map(|showing| showing.screen.as_ref().map_or(0, |(_, tokens)| *tokens));
         if let Some(showing) = showing {
             self.widgets.show(agent, entry.seq, showing);
         }
         let counts = Counts::of(&entry.fact, &Estimator);
         self.history.apply(&entry, Digest([0; 32]), counts).unwrap();
-        becomes
+        tokens
     }
 
     fn changes(&mut self, change: &str) {
@@ -298,8 +301,8 @@ impl Told {
         self.tell(ADA, WidgetChanged { widget, change, call: None });
     }
 
-    /// A call and its results; tells whether a screen is attached to them.
-    fn calls(&mut self) -> bool {
+    /// A call and its results; gives what the screen on them takes.
+    fn calls(&mut self) -> Option<u32> {
         let call = ToolCall {
             name: "look".into(),
             arguments: "{}".into(),
@@ -319,7 +322,7 @@ impl Told {
             warnings: Vec::new(),
             error: None,
         };
-        assert!(!self.tell(ADA, finished));
+        assert_eq!(self.tell(ADA, finished), None);
         let results = vec![self.history.head()];
         self.tell(ADA, ToolResults { output, results, execute_error: None })
     }
@@ -333,7 +336,7 @@ impl Told {
             model: "m1".into(),
         };
         let (stop, usage) = (Stop::Done, Usage::default());
-        assert!(!self.tell(ADA, Output { blocks, invocation, stop, usage, cost: None }));
+        assert_eq!(self.tell(ADA, Output { blocks, invocation, stop, usage, cost: None }), None);
     }
 
     /// Where the screens of the turn are, and the last line of each.
@@ -347,26 +350,27 @@ impl Told {
 fn a_screen_is_attached_to_what_begins_a_turn_and_to_results_once_it_changed() {
     let mut told = Told::new();
     // Nothing is shown yet: a turn begins without a screen.
-    assert!(told.tell(ADA, Input::from_person("hello")));
+    assert_eq!(told.tell(ADA, Input::from_person("hello")), Some(0));
     assert_eq!(told.screens(), []);
     told.changes("one");
-    assert!(told.calls());
+    let tokens = told.calls().unwrap();
+    assert!(tokens > 0);
     let first = told.history.head().0;
     assert_eq!(told.screens(), [(first, "1 one")]);
-    let screen = &told.widgets.screens(ADA)[0];
-    assert_eq!(screen.tokens, Estimator.count(&screen.text));
+    assert_eq!(told.widgets.screens(ADA)[0].tokens, tokens);
     // The same screen is not shown again, and a person's word in between brings none.
-    assert!(!told.calls());
+    assert_eq!(told.calls(), None);
     told.changes("two");
-    assert!(!told.tell(ADA, Input::from_person("faster")));
-    assert!(told.calls());
+    assert_eq!(told.tell(ADA, Input::from_person("faster")), None);
+    assert!(told.calls().is_some());
     let second = told.history.head().0;
     assert_eq!(told.screens(), [(first, "1 one"), (second, "1 two")]);
     // At rest they stay; the next turn begins with its own alone.
     told.output(Vec::new());
     assert_eq!(told.screens(), [(first, "1 one"), (second, "1 two")]);
     told.output(Vec::new());
-    assert!(told.tell(ADA, Input::from_person("and now?")));
+    let begins = told.tell(ADA, Input::from_person("and now?"));
+    assert!(begins.is_some_and(|tokens| tokens > 0));
     assert_eq!(told.screens(), [(told.history.head().0, "1 two")]);
 }
 
@@ -383,7 +387,7 @@ fn screens_are_kept_with_the_states() {
     assert_eq!(read.screens(ADA), told.widgets.screens(ADA));
     assert_eq!(read.screens(ADA).len(), 1);
     assert_eq!(read.screens(BOB), []);
-    let mut bad = states;
+    let mut bad = states.clone();
     bad.insert("screens".to_owned(), b"{".to_vec());
     assert_eq!(Widgets::decode(registry(), &bad).1, ["screens"]);
     // Where no widget is registered there is nothing on a screen, and nothing to be missed.

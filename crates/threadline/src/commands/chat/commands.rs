@@ -8,6 +8,7 @@ use threadline_core::store;
 use threadline_core::widget::Widget as _;
 use threadline_tools::widgets::notebook::{self, Notebook};
 
+use super::super::context;
 use super::slash::{COMMANDS, Slash};
 use super::{Room, Stage, show};
 use crate::view::{Line, counted};
@@ -43,6 +44,24 @@ impl Room<'_> {
                 self.change(Body::Command(Command::Instruct { text })).await?;
                 self.told("/instruction", "it counts from the next message on")
             }
+            Slash::Recap(text) => {
+                let hints = if text.is_empty() { Vec::new() } else { vec![text.clone()] };
+                self.recap(Command::Recap { hints }).await
+            }
+            Slash::UndoRecap => self.recap(Command::UndoRecap).await,
+            Slash::Pin(seq, on) => {
+                let id = self.within()?.id();
+                let head = self.parts.store.conversation(id).await?.head;
+                let (seq, on) = (Seq(*seq), *on);
+                anyhow::ensure!(seq <= head, "there is no entry {seq}; the last is {head}");
+                self.change(Body::Command(Command::Pin { seq, on })).await?;
+                let told = if on { "stays whole" } else { "fades like others" };
+                self.told("/pin", &format!("entry {seq} {told}, from the next turn on"))
+            }
+            Slash::Context => {
+                let talk = super::within(&self.stage)?;
+                context::short(talk.runtime().world(), talk.id(), self.view).await
+            }
             Slash::Undo => self.rewind("/undo", Back::Turn).await,
             Slash::Reset => self.rewind("/reset", Back::Start).await,
             Slash::Exit => Ok(()),
@@ -59,6 +78,13 @@ impl Room<'_> {
             self.view.line(&line.dim(does))?;
         }
         Ok(())
+    }
+
+    async fn recap(&mut self, command: Command) -> anyhow::Result<()> {
+        let id = self.within()?.id();
+        let seq = self.change(Body::Command(command)).await?;
+        let recap = super::super::recap::read(self.parts, id, seq).await?;
+        self.told("/recap", &super::super::recap::line(seq, &recap))
     }
 
     async fn rewind(&mut self, command: &str, back: Back) -> anyhow::Result<()> {

@@ -15,6 +15,14 @@ pub(super) enum Slash {
     Instruction,
     /// The agent is to be instructed like this.
     SetInstruction(String),
+    /// A recap is to be written, with this in mind.
+    Recap(String),
+    /// The newest recap is to be taken back.
+    UndoRecap,
+    /// An entry is to stay whole, or no longer.
+    Pin(u64, bool),
+    /// What the model sees.
+    Context,
     /// Back to before the last turn.
     Undo,
     /// Back to before the first message.
@@ -24,11 +32,14 @@ pub(super) enum Slash {
 }
 
 /// The commands, and what each does.
-pub(super) const COMMANDS: [(&str, &str, &str); 8] = [
+pub(super) const COMMANDS: [(&str, &str, &str); 11] = [
     ("/help", "", "show this"),
     ("/history", "[N]", "show the last N messages, 10 unless told"),
     ("/notebook", "[set TEXT | clear]", "show what the agent remembers, or change it"),
     ("/instruction", "[TEXT]", "show how the agent is instructed, or change it"),
+    ("/recap", "[TEXT | undo]", "have the older part recapped, with TEXT in mind; or not"),
+    ("/pin", "SEQ", "keep an entry whole in every request; /unpin SEQ lets it fade"),
+    ("/context", "", "show what the model sees, and what it takes of its window"),
     ("/undo", "", "go back to before the last turn; nothing is deleted"),
     ("/reset", "", "go back to before the first message; nothing is deleted"),
     ("/exit", "", "leave; the conversation stays"),
@@ -56,6 +67,13 @@ impl Slash {
             "/notebook" => notebook(rest),
             "/instruction" if rest.is_empty() => Ok(Self::Instruction),
             "/instruction" => Ok(Self::SetInstruction(rest.to_owned())),
+            "/recap" if rest == "undo" => Ok(Self::UndoRecap),
+            "/recap" => Ok(Self::Recap(rest.to_owned())),
+            "/pin" | "/unpin" => match rest.parse() {
+                Ok(seq) if seq > 0 => Ok(Self::Pin(seq, name == "/pin")),
+                Ok(_) | Err(_) => Err(format!("{name} takes the number of an entry")),
+            },
+            "/context" => alone(Self::Context),
             "/undo" => alone(Self::Undo),
             "/reset" => alone(Self::Reset),
             "/exit" | "/quit" => alone(Self::Exit),
@@ -116,7 +134,14 @@ mod tests {
         assert_eq!(Slash::read("/notebook set a  b "), Ok(set));
         let instruct = Slash::SetInstruction("be brief".to_owned());
         assert_eq!(Slash::read("/instruction be brief"), Ok(instruct));
+        assert_eq!(Slash::read("/context"), Ok(Slash::Context));
         assert_eq!(Slash::read("/exit"), Ok(Slash::Exit));
+        assert_eq!(Slash::read("/recap"), Ok(Slash::Recap(String::new())));
+        let recap = Slash::Recap("keep the names".to_owned());
+        assert_eq!(Slash::read("/recap keep the names"), Ok(recap));
+        assert_eq!(Slash::read("/recap undo"), Ok(Slash::UndoRecap));
+        assert_eq!(Slash::read("/pin 12"), Ok(Slash::Pin(12, true)));
+        assert_eq!(Slash::read("/unpin 12"), Ok(Slash::Pin(12, false)));
     }
 
     #[test]
@@ -130,6 +155,7 @@ mod tests {
         );
         assert_eq!(wrong("/history x"), "/history takes a number from 1 on");
         assert_eq!(wrong("/undo 3"), "/undo takes nothing after it");
+        assert_eq!(wrong("/pin"), "/pin takes the number of an entry");
         assert!(wrong("/notebook add x").contains("/notebook set TEXT"));
     }
 
