@@ -6,8 +6,10 @@ use threadline_core::context::plan::{Ask, Piece};
 use threadline_core::context::{Material, render};
 use threadline_core::history::fact::{Effect, Fact, Status, ToolResults};
 use threadline_core::history::snapshot::Snapshot;
+use threadline_core::history::{Proposal, Stamp};
 use threadline_core::id::{CallId, Seq};
 use threadline_core::store::{self, Page, verify};
+use threadline_core::tokens::{Estimator, TokenCounter};
 
 use super::facts::{ADA, BOB, Words, answered, called, finished, joins, said, started};
 use super::story::Story;
@@ -23,6 +25,7 @@ cases![
     what_is_recalled_is_what_is_read,
     what_began_a_turn_and_its_newest_exchange_are_gathered,
     what_was_told_is_sound,
+    what_several_counters_counted_is_sound,
 ];
 
 /// A story with turns, calls, rewinds to anywhere and snapshots at some places.
@@ -219,6 +222,24 @@ async fn what_began_a_turn_and_its_newest_exchange_are_gathered(world: &World) {
     let some = gathered(500).await;
     assert_eq!(some[..2], opening);
     assert!(all.ends_with(&some[2..]) && some.len() > 8 && some.len() < all.len());
+}
+
+/// What another counter counted is not counted again; all else is compared.
+async fn what_several_counters_counted_is_sound(world: &World) {
+    let mut story = winding(world, 6, true).await;
+    let (_, history) = store::open(&*story.store, story.id, &Estimator).await.unwrap();
+    let stamp = Stamp { counter: &Estimator, ..world.stamp() };
+    let facts = [said(ADA, "who counts this?"), answered(ADA, "somebody else"), said(ADA, "so?")];
+    let facts = facts.map(|(agent, fact)| Proposal::new(agent, fact, &Estimator));
+    let lease = story.lease().await;
+    let proposed = history.propose(facts, stamp).unwrap();
+    store::append(&*story.store, &lease, proposed).await.unwrap();
+    let counters: [Arc<dyn TokenCounter>; 2] = [Arc::new(Words), Arc::new(Estimator)];
+    for counter in counters {
+        let depth = verify::Depth::Deep;
+        let report = verify::verify(&*story.store, story.id, depth, counter, &mut |_| {}).await;
+        assert_eq!(report.unwrap().findings, []);
+    }
 }
 
 async fn what_was_told_is_sound(world: &World) {

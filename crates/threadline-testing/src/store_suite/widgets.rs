@@ -103,16 +103,12 @@ impl Told {
                 history.pass(entry, hash).unwrap();
                 continue;
             }
-            widgets.apply(entry).unwrap();
-            let (agent, fact) = (entry.agent, &entry.fact);
-            if let Fact::Rewound(_) = fact {
+            widgets.follow(&history, entry, &Estimator).unwrap();
+            if let Fact::Rewound(_) = entry.fact {
                 history.rewind_in_place(entry, hash).unwrap();
-                continue;
+            } else {
+                history.apply(entry, hash, Counts::of(&entry.fact, &Estimator)).unwrap();
             }
-            if let Some(showing) = widgets.showing(&history, agent, fact, entry.at, &Estimator) {
-                widgets.show(agent, entry.seq, showing);
-            }
-            history.apply(entry, hash, Counts::of(fact, &Estimator)).unwrap();
         }
         widgets
     }

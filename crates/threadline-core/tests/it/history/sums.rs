@@ -143,7 +143,7 @@ user: eight
     insta::assert_snapshot!(outline(&told), @"
     #1 3 Message after -, turn 3, recent 1, live 1: one
     #2 4 Message after -, turn 4, recent 1, live 1: two
-    #1 5 Output after 3, turn 3, recent 3, live 3: → x
+    #1 5 Output after 3, turn 3, recent 3, live 3: → x {}
     #2 6 Answer after 4, turn 4, recent 2, live 2: four
     #1 8 Results after 5, turn 3, recent 4, live 4: x ok: five
     #1 9 Answer after 8, turn 3, recent 5, live 5: six

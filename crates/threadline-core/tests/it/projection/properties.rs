@@ -14,7 +14,7 @@ use threadline_core::context::render;
 use threadline_core::history::fact::{Detail, Fact};
 use threadline_core::history::{Counts, History};
 use threadline_core::id::{AgentId, Seq};
-use threadline_core::tokens::{Estimator, O200k, TokenCounter};
+use threadline_core::tokens::{Estimator, O200k, TokenCounter as _};
 use threadline_core::widget::Attached;
 use threadline_testing::generator::{Generator, GeneratorOptions};
 use threadline_testing::ids::Choices;
@@ -80,6 +80,7 @@ impl Seen {
 }
 
 /// The number of histories that the environment asks for.
+#[expect(clippy::disallowed_methods, reason = "a longer run is asked for by the environment")]
 fn histories() -> u64 {
     let wanted = std::env::var("THREADLINE_CONTEXT_HISTORIES").ok();
     wanted.and_then(|wanted| wanted.parse().ok()).unwrap_or(HISTORIES)

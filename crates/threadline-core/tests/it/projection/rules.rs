@@ -245,5 +245,5 @@ fn attachments_stay_with_what_named_them_unless_it_is_a_line() {
         context.attachments().map(|attachment| Arc::clone(&attachment.media_type)).collect()
     };
     assert_eq!(named(PLENTY), ["image/png".into(), "image/png".into()] as [Arc<str>; 2]);
-    assert_eq!(named(1500), ["image/png".into()] as [Arc<str>; 1]);
+    assert_eq!(named(12_000), ["image/png".into()] as [Arc<str>; 1]);
 }

@@ -96,10 +96,11 @@ async fn every_column_of_an_outline_row_is_verified() {
         .unwrap();
     let mut changed = 0;
     for (table, column, kind) in columns {
-        let other = if kind == "TEXT" {
-            format!("{column} || 'x'")
-        } else {
-            format!("coalesce({column}, 0) + 1")
+        let other = match kind.as_str() {
+            "TEXT" => format!("{column} || 'x'"),
+            // The tokens of one more result.
+            "BLOB" => format!("CAST(coalesce({column}, x'') || x'010101' AS BLOB)"),
+            _ => format!("coalesce({column}, 0) + 1"),
         };
         let ids = format!("SELECT id FROM {table} WHERE kind IS NOT NULL ORDER BY id");
         let ids: Vec<i64> = connection

@@ -152,7 +152,7 @@ fn everything_is_told(place: &Place<'_>, plan: &Plan, context: &Context, seen: &
     };
     let Source::Earlier { from, to } = context.parts[nth].source else { panic!() };
     assert!(from <= to && to < border && Some(to) == folded.last().map(|row| row.seq));
-    let after = context.parts[nth + 1..].iter().filter_map(entry_of).next();
+    let after = context.parts[nth + 1..].iter().find_map(entry_of);
     assert!(after.is_none_or(|after| after == border), "{after:?} follows");
     let lines: Vec<Seq> = earlier.lines.iter().map(|line| line.seq).collect();
     assert!(lines.is_sorted_by(|a, b| a < b), "{lines:?}");

@@ -103,29 +103,14 @@ fn the_newest_screen_whose_place_is_folded_goes_with_what_began_the_turn() {
     4 Live 10: read them
       screen 8: # [Live Screen]⏎⏎it is one
     5 Live 3: all of them
-    1..20 Gist 103:
+    1..35 Gist 103:
       | # Earlier
       |
       | Folded to a line for each entry. recall with a seq reads that entry in full, with a query it finds entries.
       |
-      | [5 earlier exchanges, up to entry 17, are not listed]
-      | 18 you: → read {"file":4}
-      | 20 results: read ok: file 4… (10 lines, 204 bytes)
-    21 Live 6: m1 says → read {"file":5}
-    23 Live 76: results
-      22 c21.0 read Success Live 76: file 5⏎line 0 of a l… (204 bytes)
-    24 Live 6: m1 says → read {"file":6}
-    26 Live 76: results
-      25 c24.0 read Success Live 76: file 6⏎line 0 of a l… (204 bytes)
-    27 Live 6: m1 says → read {"file":7}
-    29 Live 76: results
-      28 c27.0 read Success Live 76: file 7⏎line 0 of a l… (204 bytes)
-    30 Live 6: m1 says → read {"file":8}
-    32 Live 76: results
-      31 c30.0 read Success Live 76: file 8⏎line 0 of a l… (204 bytes)
-    33 Live 6: m1 says → read {"file":9}
-    35 Live 76: results
-      34 c33.0 read Success Live 76: file 9⏎line 0 of a l… (204 bytes)
+      | [10 earlier exchanges, up to entry 32, are not listed]
+      | 33 you: → read {"file":9}
+      | 35 results: read ok: file 9… (10 lines, 204 bytes)
     36 Live 6: m1 says → read {"file":10}
     38 Live 76: results
       37 c36.0 read Success Live 76: file 10⏎line 0 of a … (205 bytes)
