@@ -171,7 +171,7 @@ Examples:
     #[command(after_help = "\
 Examples:
   threadline recap last
-  threadline recap last --keep 'all file names' --forget 'the small talk'
+  threadline recap last --keep \"all file names\" --forget \"the small talk\"
   threadline recap last --undo")]
     Recap(Recap),
     /// Write a conversation to a file
