@@ -387,7 +387,7 @@ fn screens_are_kept_with_the_states() {
     assert_eq!(read.screens(ADA), told.widgets.screens(ADA));
     assert_eq!(read.screens(ADA).len(), 1);
     assert_eq!(read.screens(BOB), []);
-    let mut bad = states.clone();
+    let mut bad = states;
     bad.insert("screens".to_owned(), b"{".to_vec());
     assert_eq!(Widgets::decode(registry(), &bad).1, ["screens"]);
     // Where no widget is registered there is nothing on a screen, and nothing to be missed.
