@@ -86,9 +86,11 @@ impl Driver {
 
     /// Begins to ask the models of all agents that are ready for it.
     pub(super) fn ask(&mut self, out: &mut Vec<Command>) {
-        if self.rewinding.is_some() || self.history.is_copy() {
+        if self.rewinding.is_some() {
             return;
         }
+        // Nothing goes on by itself in a copy; what someone asks for settles it.
+        let goes_on = !self.history.is_copy();
         let agents: Vec<AgentId> = self.history.state().agents.keys().copied().collect();
         for agent in agents {
             if self.is_held(agent) {
@@ -96,7 +98,7 @@ impl Driver {
             }
             if self.wants_recap(agent) {
                 self.gather_asked_recap(agent, out);
-            } else if self.can_ask(agent) {
+            } else if goes_on && self.can_ask(agent) {
                 self.gather(agent, out);
             }
         }

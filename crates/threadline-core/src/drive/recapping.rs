@@ -15,7 +15,7 @@ use crate::history::fact::{
     AgentJoined, Block, FailureKind, InvocationFailed, Note, Purpose, Recap,
 };
 use crate::history::metadata::Metadata;
-use crate::history::state::Stage;
+use crate::history::state::{Agent, Stage};
 use crate::id::AgentId;
 use crate::inbox::ItemNumber;
 use crate::provider::{AnswerForm, Assembler, Request, ToolChoice};
@@ -47,6 +47,10 @@ impl Driver {
         let Some(agent) = agent else {
             return Err(NotPlaced::Refused("there is no such agent here".to_owned()));
         };
+        if self.history.is_copy() && self.history.agent(agent).is_some_and(Agent::in_turn) {
+            let why = "a turn of this copy was cut off; ask again now that it is settled";
+            return Err(NotPlaced::Refused(why.to_owned()));
+        }
         if let Err(none) = self.choose(&self.history, agent) {
             return Err(NotPlaced::Refused(none.to_string()));
         }

@@ -65,6 +65,7 @@ fn no_command_prints_what_does_something() {
         &["search", HOSTILE],
         &["verify", TALK, "--deep"],
         &["fork", TALK],
+        &["recap", TALK, "--keep", HOSTILE],
         &["rewind", TALK, "--to", "4"],
         &["export", TALK, "-o", HOSTILE],
         &["export", TALK, "-o", HOSTILE],

@@ -20,6 +20,7 @@ mod moving;
 mod pipes;
 mod reading;
 mod recalling;
+mod recapping;
 mod running;
 mod seeing;
 mod settings;
