@@ -5,7 +5,9 @@ use std::collections::btree_map::Entry as Place;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::plan::{Ask, DoesNotFit, Earlier, Outlook, Piece, Plan, Planned, Row, Shape, plan};
+use super::plan::{
+    Ask, DoesNotFit, Earlier, Outlook, Piece, Plan, Planned, RECALL, Row, Shape, plan,
+};
 use super::{
     Body, Context, InputPart, Level, OutputPart, Part, ResultPart, ResultsPart, Screen, Source,
     System,
@@ -13,7 +15,7 @@ use super::{
 use crate::history::History;
 use crate::history::entry::Entry;
 use crate::history::fact::{Attachment, Block, Fact, Input, Output, Recap, ToolFinished};
-use crate::history::sections::{floor_boundary, shared};
+use crate::history::sections::{Shorter, floor_boundary, shared};
 use crate::id::Seq;
 use crate::outline::{OutlineRow, RowKind};
 use crate::widget::Attached;
@@ -200,10 +202,17 @@ impl<'a> Renderer<'a> {
         let entries = self.entries;
         let Fact::ToolFinished(finished) = &entries.get(&entry)?.fact else { return None };
         let text = shared(&finished.result, level);
-        let (text, tokens) = match level {
-            Level::Gist if self.recall => (gist_of(entry, &text), tokens),
-            Level::Gist => (text, tokens),
-            Level::Recent | Level::Live => self.same_or(entry, finished, text, tokens),
+        let same = match level {
+            Level::Gist => None,
+            Level::Recent | Level::Live => self.same(entry, finished, &text, tokens),
+        };
+        let (text, tokens) = match (same, level) {
+            (Some(same), _) => (format!("[same as seq {same}]").into(), SAME_TOKENS),
+            (None, Level::Gist) => (self.with_hint(entry, text, " "), tokens),
+            (None, Level::Recent) if is_cut(finished) => {
+                (self.with_hint(entry, text, "\n"), tokens)
+            }
+            (None, Level::Recent | Level::Live) => (text, tokens),
         };
         Some(ResultPart {
             call: finished.call,
@@ -217,16 +226,24 @@ impl<'a> Renderer<'a> {
         })
     }
 
-    /// The text, or a line that names an equal one that is shown already.
-    fn same_or(
+    /// A shortened text, and how to read the whole of it.
+    fn with_hint(&self, entry: Seq, text: Arc<str>, between: &str) -> Arc<str> {
+        if !self.recall {
+            return text;
+        }
+        format!("{text}{between}[recall seq {entry} gives it in full]").into()
+    }
+
+    /// An equal result that is shown already, if this one is worth naming it instead.
+    fn same(
         &mut self,
         entry: Seq,
         finished: &'a ToolFinished,
-        text: Arc<str>,
+        text: &Arc<str>,
         tokens: u32,
-    ) -> (Arc<str>, u32) {
+    ) -> Option<Seq> {
         if tokens < SAME_LEAST_TOKENS {
-            return (text, tokens);
+            return None;
         }
         let newest = self.alike.entry((tokens, text.len()));
         let before = match &newest {
@@ -235,17 +252,17 @@ impl<'a> Renderer<'a> {
         };
         let mut alike = before.and_then(|place| self.shown.get(place));
         while let Some(shown) = alike {
-            if shown.text == text
+            if shown.text == *text
                 && shown.finished.status == finished.status
                 && shown.finished.attachments == finished.attachments
             {
-                return (format!("[same as seq {}]", shown.entry).into(), SAME_TOKENS);
+                return Some(shown.entry);
             }
             alike = shown.before.and_then(|place| self.shown.get(place));
         }
         newest.insert_entry(self.shown.len());
-        self.shown.push(ShownResult { entry, text: Arc::clone(&text), finished, before });
-        (text, tokens)
+        self.shown.push(ShownResult { entry, text: Arc::clone(text), finished, before });
+        None
     }
 
     /// A pinned entry as text alone.
@@ -344,9 +361,10 @@ fn said_by(kind: RowKind) -> &'static str {
     }
 }
 
-/// A result in one line, and how to read the whole of it.
-fn gist_of(entry: Seq, gist: &str) -> Arc<str> {
-    format!("{gist} [recall seq {entry} gives it in full]").into()
+/// Whether a result has a shorter form that a model cannot make the whole from.
+fn is_cut(finished: &ToolFinished) -> bool {
+    &*finished.name != RECALL
+        && finished.result.iter().any(|section| section.recent != Shorter::Same)
 }
 
 /// What a result shows beside its text: nothing in one line.

@@ -353,8 +353,11 @@ impl Driver {
         let Some(started) = sheet.draft.history().agent(agent).and_then(|a| a.invoking) else {
             return;
         };
+        // A request that was too long is made shorter, once.
+        let tighter = failure.kind == FailureKind::ContextTooLong
+            && can_be_tighter(sheet.draft.history(), agent);
         let bare = InvocationFailed {
-            retry: failure.retry,
+            retry: failure.retry || tighter,
             retry_after_ms: failure.retry_after_ms,
             usage: failure.partial.usage,
             cost: failure.partial.cost,
@@ -370,6 +373,9 @@ impl Driver {
         }
         let failures = turn_of(sheet.draft.history(), agent).map_or(0, |turn| turn.failures);
         let more = failures < self.setting.limits.attempts || planted!(EndlessRetry);
+        if tighter && more {
+            return;
+        }
         if failure.retry && more {
             let ms = match failure.retry_after_ms {
                 Some(ms) => ms.min(RETRY_AFTER_CAP_MS),
@@ -592,6 +598,13 @@ pub(super) fn failed(started: Seq, kind: FailureKind, message: &str) -> Invocati
 
 fn turn_of(history: &History, agent: AgentId) -> Option<&crate::history::state::Turn> {
     history.agent(agent)?.turn.as_ref()
+}
+
+/// Whether the model that was asked can be asked with less.
+fn can_be_tighter(history: &History, agent: AgentId) -> bool {
+    let Some(agent) = history.agent(agent) else { return false };
+    let (Some((asked, _)), Some(turn)) = (&agent.asked, &agent.turn) else { return false };
+    turn.frozen.iter().any(|frozen| frozen.invocation == *asked && !frozen.tightened)
 }
 
 fn is_open(history: &History, agent: AgentId, id: CallId) -> bool {

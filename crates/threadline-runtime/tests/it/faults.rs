@@ -50,18 +50,30 @@ async fn after_five_attempts_the_turn_ends() {
 #[tokio::test(start_paused = true)]
 async fn what_will_not_pass_ends_the_turn_at_once() {
     let mut lines = String::new();
-    for kind in ["context_too_long", "unauthorised", "quota_spent", "refused"] {
+    for kind in ["unauthorised", "quota_spent", "refused"] {
         let house = house(&format!("turn\n fail {kind} no, {kind}")).await;
         house.say("k1", "hi").await;
         assert_eq!(failures(&house).await.len(), 1, "{kind}");
         lines += &(last_line(&house).await + "\n");
     }
     assert_snapshot!(lines, @"
-    assistant ends does_not_fit: scripted: no, context_too_long
     assistant ends failed: scripted: no, unauthorised
     assistant ends failed: scripted: no, quota_spent
     assistant ends failed: scripted: no, refused
     ");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_was_too_long_is_made_shorter_once() {
+    let kind = FailureKind::ContextTooLong;
+    let house = house("turn\n fail context_too_long no\nagain\n say That fits.").await;
+    house.say("k1", "hi").await;
+    assert_eq!(failures(&house).await, [(kind, true)]);
+    assert_eq!(last_line(&house).await, "assistant: That fits.");
+    let house = crate::house::house("turn\n fail context_too_long no").await;
+    house.say("k1", "hi").await;
+    assert_eq!(failures(&house).await, [(kind, true), (kind, false)]);
+    assert_snapshot!(last_line(&house).await, @"assistant ends does_not_fit: scripted: no (asked 2 times)");
 }
 
 #[tokio::test(start_paused = true)]

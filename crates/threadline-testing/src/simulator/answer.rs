@@ -42,6 +42,8 @@ pub(super) struct Asked<'a> {
     pub(super) input: &'a str,
     /// The outputs of the turn so far.
     pub(super) steps: u32,
+    /// What is to be recapped, if a recap is asked for.
+    pub(super) recap: Option<&'a str>,
 }
 
 /// What a text carries so that it can be known again.
@@ -113,6 +115,10 @@ fn drawn(choices: &mut Choices, swarm: &Swarm, asked: &Asked<'_>) -> Script {
 }
 
 fn answer(choices: &mut Choices, swarm: &Swarm, asked: &Asked<'_>) -> (Vec<Planned>, Stop) {
+    if let Some(source) = asked.recap.filter(|_| choices.percent(70)) {
+        let half = source.chars().filter(char::is_ascii).take(source.len() * 2 / 3);
+        return (vec![text(asked, &half.collect::<String>())], Stop::Done);
+    }
     let mut blocks = Vec::new();
     if choices.percent(30) {
         blocks.push(thinking(asked));

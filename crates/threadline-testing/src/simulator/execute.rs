@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use threadline_core::context::Body;
 use threadline_core::context::recap::RecapAsk;
 use threadline_core::drive::{
     Alarm, Command, Event, Gather, Notice, Outcome, Rest, Run, Setback, Stopped, Ticket,
 };
 use threadline_core::history::History;
 use threadline_core::history::batch::{Batch, State};
-use threadline_core::history::fact::{Effect, Fact, FailureKind};
+use threadline_core::history::fact::{Effect, Fact, FailureKind, Purpose};
 use threadline_core::history::metadata::Metadata;
 use threadline_core::id::{AgentId, CallId, Seq};
 use threadline_core::inbox::ItemNumber;
@@ -243,7 +244,12 @@ impl World {
         let turn = state.and_then(|agent| agent.turn.as_ref());
         let input = turn.map(|turn| turn.input.clone()).unwrap_or_default();
         let steps = turn.map_or(0, |turn| turn.steps);
-        let asked = Asked { number, input: &input, steps };
+        let source = request.context.parts.first().and_then(|part| match &part.body {
+            Body::Input(input) => Some(&*input.text),
+            Body::Output(_) | Body::Results(_) => None,
+        });
+        let recap = source.filter(|_| request.purpose == Purpose::Recap);
+        let asked = Asked { number, input: &input, steps, recap };
         let script = answer::script(&mut self.draws.model, &self.swarm, &self.course, &asked);
         for mark in script.marks {
             self.hit(mark);

@@ -65,7 +65,7 @@ pub(super) const PING: &str = "ping";
 pub(super) const KNOWS: &str = "send_known";
 
 /// A window in which a conversation is soon folded.
-const SMALL_WINDOW: u64 = 1_200;
+const SMALL_WINDOW: u64 = 1_030;
 
 struct Shared {
     tools: Toolset,

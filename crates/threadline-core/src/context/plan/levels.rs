@@ -9,7 +9,7 @@ use crate::outline::{OutlineRow, RowKind};
 
 /// What the number and the kind of an entry take before its line, and the words around a quote.
 pub const LINE_TOKENS: u32 = 10;
-/// What the words take that say how to read a result that is shown in one line.
+/// What the words take that say how to read the whole of a result that is shortened.
 const RECALL_TOKENS: u32 = 12;
 /// The results of one exchange may take this share of the capacity before they are lowered.
 const RESULTS_SHARE: u64 = 4;
@@ -41,7 +41,7 @@ impl Caps {
             .map(|tokens| {
                 let level =
                     if current && tokens.live <= self.live { Level::Live } else { Level::Recent };
-                (level, tokens.at(level))
+                (level, taken(tokens, level))
             })
             .collect();
         for level in [Level::Recent, Level::Gist] {
@@ -55,7 +55,7 @@ impl Caps {
     fn lower(self, results: &[Levels<u32>], shown: &mut [(Level, u32)], to: Level) {
         let mut sum: u64 = shown.iter().map(|(_, tokens)| u64::from(*tokens)).sum();
         while sum > self.results {
-            let lowered = |tokens: &Levels<u32>| tokens.at(to).saturating_add(hint(to));
+            let lowered = |tokens: &Levels<u32>| taken(tokens, to);
             let smaller = shown
                 .iter_mut()
                 .zip(results)
@@ -70,12 +70,14 @@ impl Caps {
     }
 }
 
-/// What the words take that say how to read the whole of a result.
-fn hint(level: Level) -> u32 {
-    match level {
-        Level::Gist => RECALL_TOKENS,
-        Level::Recent | Level::Live => 0,
-    }
+/// What a result takes at a level, with the words that say how to read the whole of it.
+fn taken(tokens: &Levels<u32>, level: Level) -> u32 {
+    let shortened = match level {
+        Level::Live => false,
+        Level::Recent => tokens.recent != tokens.live,
+        Level::Gist => true,
+    };
+    tokens.at(level).saturating_add(if shortened { RECALL_TOKENS } else { 0 })
 }
 
 /// How a row that is kept is shown; its screen is not part of it.

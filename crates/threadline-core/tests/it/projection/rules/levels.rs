@@ -19,14 +19,14 @@ fn earlier_turns_are_at_recent_and_the_current_one_is_live() {
     insta::assert_snapshot!(seen(&told, PLENTY), @"
     2 Recent 1435: line 0 of a long tex… (4127 bytes)
     3 Live 2: m1 says → read {}
-    5 Recent 1435: results
-      4 c3.0 read Success Recent 1435: line 0 of a long tex… (4127 bytes)
+    5 Recent 1447: results
+      4 c3.0 read Success Recent 1447: line 0 of a long tex… (4159 bytes)
     6 Live 1: m1 says read
     7 Live 2437: line 0 of a long tex… (7089 bytes)
     8 Live 4: m1 says → read {} → read {}
-    11 Live 3872: results
+    11 Live 3884: results
       9 c8.0 read Success Live 2437: line 0 of a long tex… (7089 bytes)
-      10 c8.1 read Success Recent 1435: line 0 of a long tex… (4128 bytes)
+      10 c8.1 read Success Recent 1447: line 0 of a long tex… (4161 bytes)
     ");
     let levels = |detail| -> Vec<String> {
         let mut ask = Ask::bare(ADA, PLENTY);
@@ -58,8 +58,8 @@ fn results_that_take_a_quarter_of_the_capacity_are_lowered_largest_first() {
     insta::assert_snapshot!(seen(&told, 10_000), @"
     2 Live 1: read
     3 Live 4: m1 says → read {} → list {}
-    6 Live 1597: results
-      4 c3.0 read Success Recent 1435: line 0 of a long tex… (4127 bytes)
+    6 Live 1609: results
+      4 c3.0 read Success Recent 1447: line 0 of a long tex… (4159 bytes)
       5 c3.1 list Success Live 162: line 0 of a long tex… (449 bytes)
     ");
     insta::assert_snapshot!(seen(&told, 4_000), @"
