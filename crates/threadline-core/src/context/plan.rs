@@ -71,14 +71,16 @@ impl Ask {
         let turn = history.agent(agent).and_then(|agent| agent.turn.as_ref());
         let mut frozen = turn.iter().flat_map(|turn| &turn.frozen);
         let frozen = frozen.find(|frozen| frozen.invocation == *invocation);
-        let usual = u64::from(profile.output_cap_tokens).min(profile.window_tokens / RESERVE_SHARE);
+        let most = call.window_tokens.unwrap_or(u64::MAX);
+        let window_tokens = profile.window_tokens.min(most);
+        let usual = u64::from(profile.output_cap_tokens).min(window_tokens / RESERVE_SHARE);
         let fresh = || ProjectionOptions {
-            window_tokens: profile.window_tokens,
+            window_tokens,
             reserve_tokens: call.max_output_tokens.map_or(usual, u64::from),
             capacity_tokens: 0,
             factor_percent: factor(history, invocation, profile.factor_percent),
-            detail: Detail::Normal,
-            screen: true,
+            detail: call.detail.unwrap_or_default(),
+            screen: call.screen.unwrap_or(true),
         };
         let options = frozen.map_or_else(fresh, |frozen| frozen.options);
         Self {

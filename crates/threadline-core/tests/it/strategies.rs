@@ -82,11 +82,19 @@ pub(crate) fn fact() -> BoxedStrategy<Fact> {
 }
 
 fn about_agents() -> BoxedStrategy<Fact> {
-    let options = (of(any::<u32>()), of(any::<u32>()), of(thinking())).prop_map(
-        |(max_output_tokens, temperature_thousandths, thinking)| CallOptions {
+    let sight = (
+        of(any::<u64>()),
+        of(select(vec![Detail::Lean, Detail::Normal, Detail::Full])),
+        of(any::<bool>()),
+    );
+    let options = (of(any::<u32>()), of(any::<u32>()), of(thinking()), sight).prop_map(
+        |(max_output_tokens, temperature_thousandths, thinking, sight)| CallOptions {
             max_output_tokens,
             temperature_thousandths,
             thinking,
+            window_tokens: sight.0,
+            detail: sight.1,
+            screen: sight.2,
         },
     );
     let names = || vec(shared(), 0..3);

@@ -184,6 +184,7 @@ impl<'a> Scene<'a> {
                 max_output_tokens: Some(4096),
                 temperature_thousandths: self.choices.percent(30).then_some(700),
                 thinking: self.choices.percent(50).then_some(Thinking::Adaptive),
+                ..CallOptions::default()
             },
             tools: tools.iter().map(|tool| Arc::from(*tool)).collect(),
             widgets: vec!["notebook".into()],

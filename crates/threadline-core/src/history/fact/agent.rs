@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::is_default;
+use super::{Detail, is_default};
 
 /// An agent joined. Joining again under the same id changes its settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,6 +45,15 @@ pub struct CallOptions {
     /// Whether and how much it should think.
     #[serde(default, skip_serializing_if = "is_default")]
     pub thinking: Option<Thinking>,
+    /// The largest window it may fill, if that is less than the model's.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub window_tokens: Option<u64>,
+    /// How generous the caps on what it sees are.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub detail: Option<Detail>,
+    /// Whether it sees its live screen; it does unless told.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub screen: Option<bool>,
 }
 
 /// How much a model should think before it answers.

@@ -2,7 +2,7 @@
 
 use threadline_core::context::plan::Ask;
 use threadline_core::context::render;
-use threadline_core::history::fact::{CallOptions, Invocation};
+use threadline_core::history::fact::{CallOptions, Detail, Invocation};
 use threadline_core::history::{Counts, History};
 use threadline_core::id::Seq;
 use threadline_core::provider::Profile;
@@ -155,6 +155,27 @@ fn an_answer_gets_its_cap_or_a_quarter_of_the_window() {
     let target = (&invocation, &profile);
     let ask = Ask::new(told.history(), ADA, target, &call, &Catalogue::default(), &[]);
     assert_eq!(ask.options.reserve_tokens, 4_000);
+}
+
+#[test]
+fn an_agent_may_be_given_less_than_its_model_can_take() {
+    let told = story("@ ada joins primary\nuser: hello");
+    let (invocation, profile) = target();
+    let call = CallOptions {
+        window_tokens: Some(8_000),
+        detail: Some(Detail::Lean),
+        screen: Some(false),
+        ..CallOptions::default()
+    };
+    let ask = |call| {
+        let target = (&invocation, &profile);
+        Ask::new(told.history(), ADA, target, call, &Catalogue::default(), &[]).options
+    };
+    let options = ask(&call);
+    assert_eq!((options.window_tokens, options.reserve_tokens), (8_000, 2_000));
+    assert_eq!((options.detail, options.screen), (Detail::Lean, false));
+    let more = CallOptions { window_tokens: Some(1_000_000), ..CallOptions::default() };
+    assert_eq!(ask(&more).window_tokens, 100_000);
 }
 
 #[test]
