@@ -87,8 +87,6 @@ struct Told<'p> {
     /// Newest first.
     lines: Vec<Line>,
     tokens: u64,
-    /// The number of the oldest exchange that has its lines.
-    oldest: Option<u32>,
 }
 
 impl Told<'_> {
@@ -103,7 +101,6 @@ impl Told<'_> {
             return false;
         }
         self.tokens += tokens;
-        self.oldest = Some(exchange.number);
         let lines = exchange.rows().rev().filter(listed).map(|row| Line {
             seq: row.seq,
             kind: row.kind,
@@ -139,7 +136,7 @@ impl<'a> Planner<'a> {
         let free = free.saturating_sub(taken);
         // One of which nothing fits stands for nothing.
         let recap = newest_recap.filter(|_| shown.is_some());
-        let mut told = Told { free, opening, pinned, lines: Vec::new(), tokens: 0, oldest: None };
+        let mut told = Told { free, opening, pinned, lines: Vec::new(), tokens: 0 };
         let covered = recap.map_or(Seq::ZERO, |recap| recap.to);
         let mut folded = Exchanges::from(self, newest.place);
         let mut unlisted = None;
