@@ -94,7 +94,12 @@ fn nothing_that_was_told_is_lost_and_nothing_is_done_twice() {
             }
             task += 1;
             let name = format!("task {task}.");
-            let some_time = |choices: &mut Choices| Duration::from_micros(choices.below(life));
+            // A process begins by loading what it counts tokens with: most of what can be lost
+            // happens in the later half of its life.
+            let some_time = |choices: &mut Choices| {
+                let early = if choices.percent(30) { 0 } else { life / 2 };
+                Duration::from_micros(early + choices.below(life - early))
+            };
             // Now and then a conversation is gone on with that has turns before.
             let old = if choices.percent(40) { choices.pick(&known).cloned() } else { None };
             let mut arguments = vec!["run", &*name];
