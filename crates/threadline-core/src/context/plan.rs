@@ -241,11 +241,22 @@ pub enum Shape {
         thinking: bool,
     },
     /// Sealed results, each at a level, with its tokens.
-    Results(Vec<(Level, u32)>),
+    Results(Vec<ShownResult>),
     /// A line on how a turn ended.
     Ended,
     /// A pinned output or results whose exchange is folded: its text alone.
     Quoted,
+}
+
+/// How one of sealed results is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShownResult {
+    /// At which level.
+    pub level: Level,
+    /// The tokens it takes.
+    pub tokens: u32,
+    /// Whether words say how to read the whole of it, if it can be recalled.
+    pub shortened: bool,
 }
 
 /// A part that must be whole does not fit the window.

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::plan::{
-    Ask, DoesNotFit, Earlier, Outlook, Piece, Plan, Planned, RECALL, Row, Shape, plan,
+    Ask, DoesNotFit, Earlier, Outlook, Piece, Plan, Planned, RECALL, Row, Shape, ShownResult, plan,
 };
 use super::{
     Body, Context, InputPart, Level, OutputPart, Part, ResultPart, ResultsPart, Screen, Source,
@@ -15,7 +15,7 @@ use super::{
 use crate::history::History;
 use crate::history::entry::Entry;
 use crate::history::fact::{Attachment, Block, Fact, Input, Output, Recap, ToolFinished};
-use crate::history::sections::{Shorter, floor_boundary, shared};
+use crate::history::sections::{floor_boundary, shared};
 use crate::id::Seq;
 use crate::outline::{OutlineRow, RowKind};
 use crate::widget::Attached;
@@ -114,13 +114,13 @@ struct Renderer<'a> {
     /// Whether the model can read entries again.
     recall: bool,
     /// Results that are shown.
-    shown: Vec<ShownResult<'a>>,
+    shown: Vec<Displayed<'a>>,
     /// The newest of them by what they take: only equal ones are compared.
     alike: BTreeMap<(u32, usize), usize>,
 }
 
 /// A result that is shown.
-struct ShownResult<'a> {
+struct Displayed<'a> {
     entry: Seq,
     text: Arc<str>,
     finished: &'a ToolFinished,
@@ -172,7 +172,7 @@ impl<'a> Renderer<'a> {
                     .results
                     .iter()
                     .zip(levels)
-                    .filter_map(|(seq, (level, tokens))| self.result(*seq, *level, *tokens))
+                    .filter_map(|(seq, shown)| self.result(*seq, *shown))
                     .collect();
                 let level = results.iter().map(|result| result.level).max();
                 let tokens = results.iter().map(|result| result.tokens);
@@ -198,7 +198,8 @@ impl<'a> Renderer<'a> {
         Some(Screen { text: Arc::clone(&attached.text), tokens: attached.tokens })
     }
 
-    fn result(&mut self, entry: Seq, level: Level, tokens: u32) -> Option<ResultPart> {
+    fn result(&mut self, entry: Seq, shown: ShownResult) -> Option<ResultPart> {
+        let ShownResult { level, tokens, shortened } = shown;
         let entries = self.entries;
         let Fact::ToolFinished(finished) = &entries.get(&entry)?.fact else { return None };
         let text = shared(&finished.result, level);
@@ -209,7 +210,7 @@ impl<'a> Renderer<'a> {
         let (text, tokens) = match (same, level) {
             (Some(same), _) => (format!("[same as seq {same}]").into(), SAME_TOKENS),
             (None, Level::Gist) => (self.with_hint(entry, text, " "), tokens),
-            (None, Level::Recent) if is_cut(finished) => {
+            (None, Level::Recent) if shortened && &*finished.name != RECALL => {
                 (self.with_hint(entry, text, "\n"), tokens)
             }
             (None, Level::Recent | Level::Live) => (text, tokens),
@@ -261,7 +262,7 @@ impl<'a> Renderer<'a> {
             alike = shown.before.and_then(|place| self.shown.get(place));
         }
         newest.insert_entry(self.shown.len());
-        self.shown.push(ShownResult { entry, text: Arc::clone(text), finished, before });
+        self.shown.push(Displayed { entry, text: Arc::clone(text), finished, before });
         None
     }
 
@@ -359,12 +360,6 @@ fn said_by(kind: RowKind) -> &'static str {
         RowKind::Ended => "ended",
         RowKind::Recap => "recap",
     }
-}
-
-/// Whether a result has a shorter form that a model cannot make the whole from.
-fn is_cut(finished: &ToolFinished) -> bool {
-    &*finished.name != RECALL
-        && finished.result.iter().any(|section| section.recent != Shorter::Same)
 }
 
 /// What a result shows beside its text: nothing in one line.

@@ -1,7 +1,7 @@
 //! Levels: how much of an entry is shown, which depends on its exchange alone.
 
 use super::super::Level;
-use super::{Row, Shape};
+use super::{Row, Shape, ShownResult};
 use crate::history::LIVE_RESULT_CAP_TOKENS;
 use crate::history::fact::Detail;
 use crate::history::sections::Levels;
@@ -72,12 +72,17 @@ impl Caps {
 
 /// What a result takes at a level, with the words that say how to read the whole of it.
 fn taken(tokens: &Levels<u32>, level: Level) -> u32 {
-    let shortened = match level {
+    let hint = if is_shortened(tokens, level) { RECALL_TOKENS } else { 0 };
+    tokens.at(level).saturating_add(hint)
+}
+
+/// Whether a result at a level is less than the whole, as far as counts tell.
+fn is_shortened(tokens: &Levels<u32>, level: Level) -> bool {
+    match level {
         Level::Live => false,
         Level::Recent => tokens.recent != tokens.live,
         Level::Gist => true,
-    };
-    tokens.at(level).saturating_add(if shortened { RECALL_TOKENS } else { 0 })
+    }
 }
 
 /// How a row that is kept is shown; its screen is not part of it.
@@ -90,13 +95,23 @@ pub(super) fn kept_row(row: &OutlineRow, caps: Caps, current: bool, pinned: bool
             (Shape::Output { thinking: current }, row.tokens.at(level))
         }
         RowKind::Results if pinned => {
-            let whole = row.results.iter().map(|tokens| (Level::Live, tokens.live));
+            let whole = row.results.iter().map(|tokens| ShownResult {
+                level: Level::Live,
+                tokens: tokens.live,
+                shortened: false,
+            });
             (Shape::Results(whole.collect()), row.tokens.live)
         }
         RowKind::Results => {
             let shown = caps.results(&row.results, current);
             let tokens = shown.iter().map(|(_, tokens)| *tokens).fold(0, u32::saturating_add);
-            (Shape::Results(shown), tokens)
+            let shown = shown.into_iter().zip(&row.results);
+            let shown = shown.map(|((level, tokens), of)| ShownResult {
+                level,
+                tokens,
+                shortened: is_shortened(of, level),
+            });
+            (Shape::Results(shown.collect()), tokens)
         }
         RowKind::Ended => (Shape::Ended, row.tokens.gist.saturating_add(LINE_TOKENS)),
         RowKind::Recap => return None,
