@@ -10,6 +10,7 @@ mod digest;
 pub mod plan;
 pub mod recap;
 mod render;
+mod words;
 
 use std::sync::Arc;
 

@@ -18,6 +18,7 @@ pub use models::{MediaSupport, Models, Price, Profile, Target, ThinkingSupport, 
 
 use crate::context::Context;
 use crate::history::fact::{CallOptions, Digest, Purpose};
+use crate::id::{AgentId, ConversationId};
 use crate::tool::Catalogue;
 
 /// Asks models.
@@ -109,6 +110,44 @@ pub struct Request {
     pub options: CallOptions,
     /// Requests that share a prefix share this key, if the provider's cache goes by one.
     pub cache_key: Option<Arc<str>>,
+}
+
+impl Request {
+    /// A request for an agent's next step.
+    pub fn step(
+        target: Arc<Target>,
+        (conversation, agent): (ConversationId, AgentId),
+        context: Arc<Context>,
+        catalogue: Arc<Catalogue>,
+        options: CallOptions,
+    ) -> Self {
+        Self {
+            target,
+            purpose: Purpose::Step,
+            context,
+            media: BTreeMap::new(),
+            catalogue,
+            choice: ToolChoice::Free,
+            form: AnswerForm::Text,
+            options,
+            cache_key: Some(format!("{conversation}/{agent}").into()),
+        }
+    }
+
+    /// A request for a recap, which shares its prefix with no other.
+    pub fn recap(target: Arc<Target>, context: Arc<Context>, options: CallOptions) -> Self {
+        Self {
+            target,
+            purpose: Purpose::Recap,
+            context,
+            media: BTreeMap::new(),
+            catalogue: Arc::default(),
+            choice: ToolChoice::Free,
+            form: AnswerForm::Text,
+            options,
+            cache_key: None,
+        }
+    }
 }
 
 /// Whether a model may call tools.

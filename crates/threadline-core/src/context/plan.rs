@@ -31,7 +31,7 @@ const EARLIER_SHARE: u64 = 8;
 /// The least that folded exchanges get, so that a line can say that they are there.
 const EARLIER_LEAST: u64 = 64;
 /// The largest share of the window that is kept free for an answer if nobody says how much.
-const RESERVE_SHARE: u64 = 4;
+pub const RESERVE_SHARE: u64 = 4;
 /// How far reported usage may move a factor from what the profile says, in percent of it.
 const FACTOR_RANGE: (u64, u64) = (50, 300);
 /// Factors are quantised to this many percent.

@@ -11,11 +11,11 @@ use std::sync::Arc;
 
 pub use self::probes::{PROBES_CAP, probes};
 use super::plan::RecapWish;
+use super::words::words_of;
 use super::{Body, Context, InputPart, Level, Part, Source, System};
 use crate::history::History;
 use crate::history::entry::Entry;
-use crate::history::fact::{Block, Fact};
-use crate::history::sections::shared;
+use crate::history::fact::Fact;
 use crate::id::{AgentId, Seq};
 use crate::outline::{OutlineRow, RowKind};
 use crate::tokens::TokenCounter;
@@ -160,7 +160,7 @@ impl RecapRows {
         }
         for (row, whole) in self.rows.iter().rev() {
             let said = entries.get(&row.seq).filter(|_| *whole);
-            let said = said.map(|entry| paragraph(entry, entries));
+            let said = said.map(|entry| words_of(&entry.fact, entries, Level::Recent, " "));
             let said = said.as_deref().unwrap_or(&row.gist);
             let _ = writeln!(text, "{} {}: {said}", row.seq, by(row.kind));
         }
@@ -192,35 +192,6 @@ fn by(kind: RowKind) -> &'static str {
         RowKind::Ended => "ended",
         RowKind::Recap => "recap",
     }
-}
-
-/// An entry as a paragraph, at Recent.
-fn paragraph(entry: &Entry, entries: &BTreeMap<Seq, Arc<Entry>>) -> String {
-    let mut text = String::new();
-    match &entry.fact {
-        Fact::Input(input) => text.push_str(&shared(&input.sections, Level::Recent)),
-        Fact::Output(output) => {
-            for block in &output.blocks {
-                let _ = match block {
-                    Block::Thinking(_) => Ok(()),
-                    Block::Text(said) => write!(text, "{} ", said.text),
-                    Block::ToolCall(call) => write!(text, "→ {} {} ", call.name, call.arguments),
-                    Block::Foreign(foreign) => write!(text, "{} ", foreign.text),
-                };
-            }
-        }
-        Fact::ToolResults(sealed) => {
-            for seq in &sealed.results {
-                if let Some(Fact::ToolFinished(finished)) = entries.get(seq).map(|e| &e.fact) {
-                    let said = shared(&finished.result, Level::Recent);
-                    let _ = write!(text, "{}: {said} ", finished.name);
-                }
-            }
-        }
-        fact => text = crate::history::gist(fact),
-    }
-    text.truncate(text.trim_end().len());
-    text
 }
 
 /// The context of a request for a recap.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::plan::{
     Ask, DoesNotFit, Earlier, Outlook, Piece, Plan, Planned, RECALL, Row, Shape, ShownResult, plan,
 };
+use super::words::words_of;
 use super::{
     Body, Context, InputPart, Level, OutputPart, Part, ResultPart, ResultsPart, Screen, Source,
     System,
@@ -185,7 +186,8 @@ impl<'a> Renderer<'a> {
                 (Level::Gist, row.tokens, words(text))
             }
             (Shape::Quoted, fact) => {
-                let text = format!("{}{}", quote_heading(row.seq), self.quoted(fact));
+                let said = words_of(fact, self.entries, Level::Live, "\n");
+                let text = format!("{}{said}", quote_heading(row.seq));
                 (Level::Live, row.tokens, words(text))
             }
             _ => return None,
@@ -264,36 +266,6 @@ impl<'a> Renderer<'a> {
         newest.insert_entry(self.shown.len());
         self.shown.push(Displayed { entry, text: Arc::clone(text), finished, before });
         None
-    }
-
-    /// A pinned entry as text alone.
-    fn quoted(&self, fact: &Fact) -> String {
-        let mut text = String::new();
-        match fact {
-            Fact::Output(output) => {
-                for block in &output.blocks {
-                    let _ = match block {
-                        Block::Thinking(_) => Ok(()),
-                        Block::Text(said) => writeln!(text, "{}", said.text),
-                        Block::ToolCall(call) => {
-                            writeln!(text, "→ {} {}", call.name, call.arguments)
-                        }
-                        Block::Foreign(foreign) => writeln!(text, "{}", foreign.text),
-                    };
-                }
-            }
-            Fact::ToolResults(sealed) => {
-                for seq in &sealed.results {
-                    if let Some(Fact::ToolFinished(finished)) = self.fact(*seq) {
-                        let said = shared(&finished.result, Level::Live);
-                        let _ = writeln!(text, "{}: {said}", finished.name);
-                    }
-                }
-            }
-            fact => text = crate::history::gist(fact),
-        }
-        text.truncate(text.trim_end().len());
-        text
     }
 
     /// The section that stands for what is folded.

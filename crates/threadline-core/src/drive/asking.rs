@@ -21,8 +21,7 @@ use crate::history::fact::{
 };
 use crate::id::{AgentId, Seq};
 use crate::provider::{
-    ANSWER_CAP_BYTES, AnswerForm, Assembler, Delta, Prepared, Progress, ProviderError, Request,
-    ToolChoice,
+    ANSWER_CAP_BYTES, Assembler, Delta, Prepared, Progress, ProviderError, Request,
 };
 
 /// How long to wait before what could not be read is read again.
@@ -43,7 +42,10 @@ pub(super) struct Asking {
 /// What a model is asked for.
 pub(super) enum What {
     /// The agent's next step.
-    Step,
+    Step {
+        /// Whether a recap may be written first.
+        recap_first: bool,
+    },
     /// A recap.
     Recap(Box<Recapping>),
 }
@@ -99,7 +101,7 @@ impl Driver {
             if self.wants_recap(agent) {
                 self.gather_asked_recap(agent, out);
             } else if goes_on && self.can_ask(agent) {
-                self.gather(agent, out);
+                self.gather(agent, true, out);
             }
         }
     }
@@ -120,7 +122,7 @@ impl Driver {
             && self.may_not_ask(&self.history, agent).is_none()
     }
 
-    fn gather(&mut self, agent: AgentId, out: &mut Vec<Command>) {
+    pub(super) fn gather(&mut self, agent: AgentId, recap_first: bool, out: &mut Vec<Command>) {
         let (Some(state), Ok(chosen)) =
             (self.history.agent(agent), self.choose(&self.history, agent))
         else {
@@ -137,7 +139,8 @@ impl Driver {
         let history = self.history.clone();
         let gather = Gather { history, ask, catalogue: shown.kept.clone() };
         out.push(Command::Gather { agent, ticket, gather: Box::new(gather) });
-        self.asking.insert(agent, Asking::new(ticket, chosen, joined, shown, What::Step));
+        let what = What::Step { recap_first };
+        self.asking.insert(agent, Asking::new(ticket, chosen, joined, shown, what));
     }
 
     /// What an agent is shown of its tools: made again only when its settings change.
@@ -159,9 +162,9 @@ impl Driver {
         gathered: Result<Material, DoesNotFit>,
         out: &mut Vec<Command>,
     ) {
-        if self.asking.get(&agent).is_none_or(|asking| asking.ticket != ticket) {
-            return;
-        }
+        let asking = self.asking.get(&agent).filter(|asking| asking.ticket == ticket);
+        let Some(What::Step { recap_first }) = asking.map(|asking| &asking.what) else { return };
+        let recap_first = *recap_first;
         let material = match gathered {
             Ok(material) => material,
             Err(error) => {
@@ -170,7 +173,7 @@ impl Driver {
                 return self.landed.push_back(Landed::End { agent, reason, detail });
             }
         };
-        if self.recap_is_due(agent, &material.plan) {
+        if recap_first && self.recap_is_due(agent, &material.plan) {
             return self.gather_wished_recap(agent, &material.plan, out);
         }
         let Some(asking) = self.asking.get_mut(&agent) else { return };
@@ -179,17 +182,9 @@ impl Driver {
         let estimate = context.tokens() + u64::from(catalogue.tokens());
         let options = material.plan.options;
         asking.phase = Phase::Preparing { options, context: context.digest(), estimate };
-        let request = Request {
-            target: Arc::clone(&asking.chosen.target),
-            purpose: Purpose::Step,
-            context,
-            media: std::collections::BTreeMap::new(),
-            catalogue,
-            choice: ToolChoice::Free,
-            form: AnswerForm::Text,
-            options: asking.joined.options.clone(),
-            cache_key: Some(format!("{}/{agent}", self.conversation).into()),
-        };
+        let (target, options) = (Arc::clone(&asking.chosen.target), asking.joined.options.clone());
+        let of = (self.conversation, agent);
+        let request = Request::step(target, of, context, catalogue, options);
         out.push(Command::Invoke { agent, ticket, request: Box::new(request) });
     }
 
@@ -235,7 +230,7 @@ impl Driver {
             }
             (Phase::Streaming { started }, Ok(progress)) => {
                 let started = *started;
-                if matches!(asking.what, What::Step) {
+                if matches!(asking.what, What::Step { .. }) {
                     out.push(Command::Publish(Notice::Delta { agent, started, delta }));
                 }
                 if progress == Progress::Finished {
@@ -391,7 +386,7 @@ impl Driver {
         let partial = asking.partial();
         let failure = Failure { kind, message, retry, retry_after_ms, partial };
         self.landed.push_back(match asking.what {
-            What::Step => Landed::Failed { agent, failure },
+            What::Step { .. } => Landed::Failed { agent, failure },
             What::Recap(recapping) => Landed::RecapFailed { agent, failure, item: recapping.item },
         });
     }
@@ -400,7 +395,7 @@ impl Driver {
 impl What {
     fn purpose(&self) -> Purpose {
         match self {
-            Self::Step => Purpose::Step,
+            Self::Step { .. } => Purpose::Step,
             Self::Recap(_) => Purpose::Recap,
         }
     }

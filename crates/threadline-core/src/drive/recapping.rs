@@ -11,14 +11,13 @@ use super::setting::Shown;
 use crate::choose::Chosen;
 use crate::context::plan::{Ask, Plan, budget};
 use crate::context::recap::{self, RecapAsk, RecapSource};
-use crate::history::fact::{
-    AgentJoined, Block, FailureKind, InvocationFailed, Note, Purpose, Recap,
-};
+use crate::history::fact::{AgentJoined, Block, FailureKind, InvocationFailed, Note, Recap};
 use crate::history::metadata::Metadata;
 use crate::history::state::{Agent, Stage};
 use crate::id::AgentId;
 use crate::inbox::ItemNumber;
-use crate::provider::{AnswerForm, Assembler, Request, ToolChoice};
+use crate::provider::{Assembler, Partial, Request};
+use crate::tool::Catalogue;
 
 /// A recap that someone asked for.
 pub(super) struct RecapItem {
@@ -58,7 +57,7 @@ impl Driver {
         let waits =
             self.recaps.get(&agent).is_some_and(|wanted| self.inbox.contains_key(&wanted.item));
         let is_written = self.asking.get(&agent).is_some_and(|asking| match &asking.what {
-            What::Step => false,
+            What::Step { .. } => false,
             What::Recap(recapping) => recapping.item.is_some(),
         });
         if !waits && !is_written {
@@ -113,7 +112,7 @@ impl Driver {
     /// What a request to a model may take.
     fn room(&self, agent: AgentId, chosen: &Chosen, joined: &AgentJoined) -> u64 {
         let model = (&chosen.target.invocation, &chosen.target.profile);
-        let none = crate::tool::Catalogue::default();
+        let none = Catalogue::default();
         let ask = Ask::new(&self.history, agent, model, &joined.options, &none, &[]);
         budget(&ask.options)
     }
@@ -148,33 +147,28 @@ impl Driver {
         let Some(source) = source else {
             let item = recapping.item;
             self.asking.remove(&agent);
-            if let Some(item) = item {
-                let why = "there is nothing to be recapped yet".to_owned();
-                self.landed.push_back(Landed::NoRecap { agent, item, why });
+            match item {
+                Some(item) => {
+                    let why = "there is nothing to be recapped yet".to_owned();
+                    self.landed.push_back(Landed::NoRecap { agent, item, why });
+                }
+                // Nothing of the range fits the window: the step goes on without a recap.
+                None => self.gather(agent, false, out),
             }
             return;
         };
         let context = Arc::new(recap::request(&recapping.ask, &source, &*setting.counter));
         recapping.source = Some(*source);
         let model = (&asking.chosen.target.invocation, &asking.chosen.target.profile);
-        let none = Arc::default();
+        let none = Catalogue::default();
         let ask = Ask::new(&self.history, agent, model, &asking.joined.options, &none, &[]);
         asking.phase = Phase::Preparing {
             options: ask.options,
             context: context.digest(),
             estimate: context.tokens(),
         };
-        let request = Request {
-            target: Arc::clone(&asking.chosen.target),
-            purpose: Purpose::Recap,
-            context,
-            media: std::collections::BTreeMap::new(),
-            catalogue: none,
-            choice: ToolChoice::Free,
-            form: AnswerForm::Text,
-            options: asking.joined.options.clone(),
-            cache_key: None,
-        };
+        let (target, options) = (Arc::clone(&asking.chosen.target), asking.joined.options.clone());
+        let request = Request::recap(target, context, options);
         out.push(Command::Invoke { agent, ticket, request: Box::new(request) });
     }
 
@@ -218,12 +212,8 @@ impl Driver {
                 self.landed.push_back(Landed::Recap { agent, recap, metadata, item });
             }
             Err(refused) => {
-                let partial = crate::provider::Partial {
-                    streamed: answer.blocks,
-                    usage,
-                    cost,
-                    metadata: answer.metadata,
-                };
+                let partial =
+                    Partial { streamed: answer.blocks, usage, cost, metadata: answer.metadata };
                 let (kind, message) = (FailureKind::Refused, refused.to_string());
                 let failure =
                     Failure { kind, message, retry: false, retry_after_ms: None, partial };
@@ -249,11 +239,8 @@ impl Driver {
                 self.landed.push_front(Landed::Recap { agent, recap, metadata, item });
             }
             Err(NotPlaced::Refused(message)) => {
-                let partial = crate::provider::Partial {
-                    usage: recap.usage,
-                    cost: recap.cost,
-                    ..crate::provider::Partial::default()
-                };
+                let partial =
+                    Partial { usage: recap.usage, cost: recap.cost, ..Partial::default() };
                 let kind = FailureKind::Refused;
                 let failure =
                     Failure { kind, message, retry: false, retry_after_ms: None, partial };

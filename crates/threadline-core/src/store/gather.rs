@@ -136,21 +136,28 @@ impl Look<'_> {
     async fn at(&mut self, seqs: &[Seq]) -> Result<(), OpenError> {
         let turn = self.history.agent(self.agent).and_then(|agent| agent.turn.as_ref());
         let began_turn = |seq: &Seq| turn.is_some_and(|turn| turn.opening.contains(seq));
-        let path = if seqs.iter().all(began_turn) { None } else { Some(self.path().await?) };
+        let named = seqs.iter().filter(|seq| !began_turn(seq)).min();
+        let path = match named {
+            Some(oldest) => Some(self.path_from(*oldest).await?),
+            None => None,
+        };
         for seq in seqs {
-            let counts = path.as_ref().is_none_or(|path| path.contains(*seq));
+            let counts = began_turn(seq) || path.as_ref().is_none_or(|path| path.contains(*seq));
             let row = if counts { self.row_at(*seq).await? } else { None };
             self.outlook.others.insert(*seq, row);
         }
         Ok(())
     }
 
-    /// The path as far as the history goes.
-    async fn path(&self) -> Result<Path, OpenError> {
-        let rewinds = self.store.rewinds(self.id, Seq::ZERO).await?;
+    /// The path from an entry on, as far as the history goes. Only rewinds that are not recalled
+    /// are read: they are never changed, and those before an entry have no say in it.
+    async fn path_from(&mut self, oldest: Seq) -> Result<Path, OpenError> {
+        let after = self.recall.rewinds_known(oldest.before());
+        let newer = self.store.rewinds(self.id, after).await?;
+        let rewinds = self.recall.note_rewinds(oldest.before(), newer);
         let head = self.history.head();
-        let until = rewinds.into_iter().filter(|(stands, _)| *stands <= head);
-        Ok(Path::new(head, &until.collect::<Vec<_>>()))
+        let until = rewinds.partition_point(|(stands, _)| *stands <= head);
+        Ok(Path::new(head, rewinds.get(..until).unwrap_or_default()))
     }
 
     async fn row_at(&mut self, seq: Seq) -> Result<Option<Arc<OutlineRow>>, OpenError> {

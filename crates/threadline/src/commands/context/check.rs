@@ -1,14 +1,12 @@
 //! Whether a past invocation, projected again, is what was sent.
 
-use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::sync::Arc;
 
 use serde::Serialize;
 use threadline_core::context::PROJECTION_VERSION;
-use threadline_core::history::fact::Purpose;
 use threadline_core::id::Seq;
-use threadline_core::provider::{AnswerForm, Delta, Prepared, Request, Target, ToolChoice};
+use threadline_core::provider::{Delta, Prepared, Request, Target};
 
 use super::sight::{Eye, Sight, Started};
 use crate::view::{Line, View};
@@ -86,17 +84,9 @@ impl Eye<'_> {
 
     /// The request that would be made. It comes before anything is sent, and nothing is.
     async fn prepared(&self, target: Arc<Target>, sight: &Sight) -> Option<Prepared> {
-        let request = Request {
-            target,
-            purpose: Purpose::Step,
-            context: Arc::clone(&sight.context),
-            media: BTreeMap::new(),
-            catalogue: Arc::clone(&sight.catalogue),
-            choice: ToolChoice::Free,
-            form: AnswerForm::Text,
-            options: sight.joined.options.clone(),
-            cache_key: Some(format!("{}/{}", self.id, sight.agent).into()),
-        };
+        let (context, catalogue) = (Arc::clone(&sight.context), Arc::clone(&sight.catalogue));
+        let (of, options) = ((self.id, sight.agent), sight.joined.options.clone());
+        let request = Request::step(target, of, context, catalogue, options);
         let mut stream = self.provider.invoke(request);
         match poll_fn(|task| stream.as_mut().poll_next(task)).await {
             Some(Ok(Delta::Prepared(prepared))) => Some(prepared),

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use threadline_core::choose::choose;
 use threadline_core::context::compare::Shown;
-use threadline_core::context::plan::{Ask, RECALL};
+use threadline_core::context::plan::{Ask, RECALL, RESERVE_SHARE};
 use threadline_core::context::{Context, PROJECTION_VERSION, render};
 use threadline_core::drive::Setting;
 use threadline_core::history::History;
 use threadline_core::history::entry::Entry;
 use threadline_core::history::fact::{
-    AgentJoined, Detail, Digest, Fact, InvocationStarted, ProjectionOptions, Purpose,
+    AgentJoined, Digest, Fact, InvocationStarted, ProjectionOptions, Purpose,
 };
 use threadline_core::history::path::Path;
 use threadline_core::id::{AgentId, ConversationId, Seq};
@@ -26,8 +26,6 @@ use crate::view::{grouped, remark};
 
 /// How many records are read at a time to find an invocation.
 const PAGE: usize = 32;
-/// The share of a window that is kept free for the answer, if only the window is given.
-const RESERVE_SHARE: u64 = 4;
 
 /// For which window a context is wanted.
 pub(super) enum Wanted<'a> {
@@ -324,14 +322,13 @@ fn joined(history: &History, agent: AgentId) -> anyhow::Result<Arc<AgentJoined>>
 
 /// A window of so many tokens of ours.
 fn bare(agent: AgentId, window_tokens: u64, catalogue: &Catalogue, screens: &[Attached]) -> Ask {
-    let options = ProjectionOptions {
-        window_tokens,
-        reserve_tokens: window_tokens / RESERVE_SHARE,
-        capacity_tokens: 0,
-        factor_percent: 100,
-        detail: Detail::Normal,
-        screen: true,
-    };
-    let (catalogue_tokens, recall) = (catalogue.tokens(), catalogue.has(RECALL));
-    Ask { agent, options, fixed: false, catalogue_tokens, recall, screens: screens.to_vec() }
+    let bare = Ask::bare(agent, window_tokens);
+    let reserve_tokens = window_tokens / RESERVE_SHARE;
+    Ask {
+        options: ProjectionOptions { reserve_tokens, ..bare.options },
+        catalogue_tokens: catalogue.tokens(),
+        recall: catalogue.has(RECALL),
+        screens: screens.to_vec(),
+        ..bare
+    }
 }

@@ -1,0 +1,47 @@
+//! An entry as words alone: for a quote of what is pinned, and for what a recap is written from.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::Level;
+use crate::history::entry::Entry;
+use crate::history::fact::{Block, Fact};
+use crate::history::sections::shared;
+use crate::id::Seq;
+
+/// What an entry says at a level, without thinking. Blocks and results stand apart by `between`;
+/// results are those among the entries that it seals.
+pub(super) fn words_of(
+    fact: &Fact,
+    entries: &BTreeMap<Seq, Arc<Entry>>,
+    level: Level,
+    between: &str,
+) -> String {
+    let words: Vec<String> = match fact {
+        Fact::Input(input) => vec![shared(&input.sections, level).as_ref().to_owned()],
+        Fact::Output(output) => {
+            let words = output.blocks.iter().filter_map(|block| match block {
+                Block::Thinking(_) => None,
+                Block::Text(said) => Some(said.text.as_ref().to_owned()),
+                Block::ToolCall(call) => Some(format!("→ {} {}", call.name, call.arguments)),
+                Block::Foreign(foreign) => Some(foreign.text.as_ref().to_owned()),
+            });
+            words.collect()
+        }
+        Fact::ToolResults(sealed) => {
+            let finished = sealed.results.iter().filter_map(|seq| match entries.get(seq) {
+                Some(entry) => match &entry.fact {
+                    Fact::ToolFinished(finished) => Some(finished),
+                    _ => None,
+                },
+                None => None,
+            });
+            let told = |text: Arc<str>, name: &str| format!("{name}: {text}");
+            finished.map(|done| told(shared(&done.result, level), &done.name)).collect()
+        }
+        fact => vec![crate::history::gist(fact)],
+    };
+    let mut words = words.join(between);
+    words.truncate(words.trim_end().len());
+    words
+}
