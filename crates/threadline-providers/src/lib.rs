@@ -58,8 +58,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod access;
+mod carry;
+pub mod dialect;
+pub mod failed;
 pub mod guide;
 pub mod models;
+pub mod names;
+pub mod quirks;
 pub mod render;
 pub mod scripted;
 
