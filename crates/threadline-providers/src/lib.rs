@@ -69,7 +69,9 @@ pub mod quirks;
 pub mod render;
 pub mod scripted;
 
+mod json;
 mod play;
+mod schema;
 mod speech;
 #[cfg(test)]
 mod testing;
