@@ -5,6 +5,7 @@
 //! any context a conversation that every protocol can say.
 
 pub(crate) mod blocks;
+pub(crate) mod openai_responses;
 
 use threadline_core::provider::{Delta, Repair};
 
