@@ -5,6 +5,7 @@
 //! any context a conversation that every protocol can say.
 
 pub(crate) mod blocks;
+pub(crate) mod openai_chat;
 
 use threadline_core::provider::{Delta, Repair};
 
@@ -67,4 +68,13 @@ pub trait Decode: Send {
     /// The stream ended: adds [`Delta::Finished`] if the protocol's own sign of the end had come
     /// and more might have followed it; an error if it had not.
     fn end(&mut self, out: &mut Vec<Delta>) -> Result<(), Failed>;
+}
+
+/// A decoder of the answer to a request in this dialect that named its tools so.
+pub fn decoder(dialect: Dialect, names: Names) -> Box<dyn Decode> {
+    match dialect {
+        Dialect::OpenAiChat | Dialect::OpenAiResponses | Dialect::Anthropic | Dialect::Gemini => {
+            Box::new(openai_chat::ChatDecode::new(names))
+        }
+    }
 }
