@@ -4,8 +4,10 @@
 //! state machine, pure). What they share is decided before them: [`carry`](crate::carry) makes of
 //! any context a conversation that every protocol can say.
 
+pub(crate) mod anthropic;
 pub(crate) mod blocks;
 pub(crate) mod openai_chat;
+pub(crate) mod openai_responses;
 
 use threadline_core::provider::{Delta, Repair};
 
@@ -73,8 +75,10 @@ pub trait Decode: Send {
 /// A decoder of the answer to a request in this dialect that named its tools so.
 pub fn decoder(dialect: Dialect, names: Names) -> Box<dyn Decode> {
     match dialect {
-        Dialect::OpenAiChat | Dialect::OpenAiResponses | Dialect::Anthropic | Dialect::Gemini => {
-            Box::new(openai_chat::ChatDecode::new(names))
+        Dialect::OpenAiChat | Dialect::Gemini => {
+            Box::new(openai_chat::decode::ChatDecode::new(names))
         }
+        Dialect::OpenAiResponses => Box::new(openai_responses::decode::ResponsesDecode::new(names)),
+        Dialect::Anthropic => Box::new(anthropic::decode::AnthropicDecode::new(names)),
     }
 }

@@ -4,8 +4,6 @@
 //! What it does differently when it answers needs no data: the decoder takes all of it.
 
 mod calls;
-mod decode;
+pub(crate) mod decode;
 mod details;
 mod wire;
-
-pub(crate) use self::decode::ChatDecode;

@@ -267,7 +267,7 @@ impl Voice {
 
 /// An error that came in the stream.
 fn told(data: &str) -> Failed {
-    Failed::protocol(data.chars().take(200).collect::<String>())
+    crate::reply::told(None, &[], data.as_bytes())
 }
 
 /// Why a model stopped. A reason that nobody has heard of is an end like any other.
