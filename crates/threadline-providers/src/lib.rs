@@ -59,16 +59,19 @@
 //! ```
 
 pub mod access;
+pub mod capture;
 mod carry;
 pub mod dialect;
 pub mod failed;
 pub mod guide;
+pub mod http;
 pub mod models;
 pub mod names;
 pub mod quirks;
 pub mod render;
 pub mod reply;
 pub mod scripted;
+pub mod sse;
 
 mod play;
 mod speech;

@@ -9,3 +9,5 @@
 )]
 
 mod recordings;
+mod reply;
+mod sse;
