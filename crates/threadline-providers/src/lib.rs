@@ -67,6 +67,7 @@ pub mod models;
 pub mod names;
 pub mod quirks;
 pub mod render;
+pub mod reply;
 pub mod scripted;
 
 mod play;
