@@ -4,11 +4,20 @@
 //! names calls have, what a missing result says, where media go, what is dropped because a model
 //! must not see it again. An encoder only writes down what it finds.
 
+mod attached;
+mod ids;
+mod make;
+#[cfg(test)]
+mod tests;
+
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use threadline_core::id::Seq;
 use threadline_core::provider::Repair;
+use threadline_core::tool::ToolSpec;
 
+pub(crate) use self::make::carry;
 use crate::names::Names;
 
 /// A conversation that every protocol can say.
@@ -20,7 +29,8 @@ use crate::names::Names;
 /// - The last turn is a user's or results, unless [`Carried::goes_on`].
 /// - Every call has one result, in the order of the calls; every result has its call. Ids are
 ///   unique and names are those of the wire.
-/// - No text is empty or blank, and no turn is without content.
+/// - No text is empty or blank, but for a model's own that has a state; no turn is without
+///   content.
 #[derive(Clone, Debug)]
 pub(crate) struct Carried<'a> {
     /// The system message; empty if there is none.
@@ -29,6 +39,8 @@ pub(crate) struct Carried<'a> {
     pub(crate) turns: Vec<Turn<'a>>,
     /// Whether the last turn is a model's own that it asked to go on with.
     pub(crate) goes_on: bool,
+    /// The tools that it is shown: none if it calls none.
+    pub(crate) tools: &'a [Arc<ToolSpec>],
     /// The names of tools: those of the catalogue and those of earlier calls.
     pub(crate) names: Names,
     /// What was mended.

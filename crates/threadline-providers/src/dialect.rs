@@ -4,7 +4,9 @@
 //! state machine, pure). What they share is decided before them: [`carry`](crate::carry) makes of
 //! any context a conversation that every protocol can say.
 
+pub(crate) mod anthropic;
 pub(crate) mod blocks;
+pub(crate) mod openai_responses;
 
 use threadline_core::provider::{Delta, Repair};
 

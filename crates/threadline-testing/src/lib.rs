@@ -1,5 +1,6 @@
 //! Test gear: what the tests of every crate share.
 //!
+//! - `bench`, with the feature `bench`: the table, the rounds and the command line of benches.
 //! - [`clock`], [`ids`]: time that is moved by hand, ids and choices that are a function of a seed.
 //! - [`crashing_store`]: a store whose process dies at the n-th write.
 //! - [`generator`]: histories of any length that are a function of a seed.
@@ -9,6 +10,8 @@
 //! - [`store_suite`]: what every store must do.
 //! - `crash`, with the feature `crash-vfs`: a disk in memory under the real `SQLite` that loses power.
 
+#[cfg(feature = "bench")]
+pub mod bench;
 pub mod clock;
 #[cfg(feature = "crash-vfs")]
 pub mod crash;

@@ -4,12 +4,11 @@
 use threadline_testing::ids::Choices;
 
 use crate::policies::{Shown, sliding};
-use crate::report::{Report, Target, fact};
 use crate::request::{Counted, Request};
-use crate::rounds::float;
 use crate::session::is_named;
 use crate::worker::{Worker, reserve_tokens};
 use crate::{Outcome, Setting};
+use threadline_testing::bench::{Report, Target, fact, float};
 
 const WINDOWS: [u64; 3] = [8_000, 32_000, 128_000];
 /// The window that the session was held with; what is seen afterwards does not depend on it.

@@ -4,10 +4,10 @@
 use threadline_testing::ids::Choices;
 
 use crate::policies::{Faded, Shown, sliding};
-use crate::report::{Report, Target, fact};
 use crate::request::{Counted, Request};
 use crate::worker::{Planted, Worker, reserve_tokens};
 use crate::{Outcome, Setting};
+use threadline_testing::bench::{Report, Target, fact};
 
 /// What a token costs that the provider has in its cache.
 const CACHED_COST: f64 = 0.1;
@@ -199,5 +199,5 @@ fn float(tokens: u64) -> f64 {
 }
 
 fn small(count: usize) -> f64 {
-    crate::rounds::float(count)
+    threadline_testing::bench::float(count)
 }

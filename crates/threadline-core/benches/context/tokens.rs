@@ -10,18 +10,17 @@ use std::time::Duration;
 
 use threadline_core::tokens::{O200k, TokenCounter as _};
 
-use crate::report::{Report, Target, fact};
-use crate::rounds::{Rounds, float, timed};
 use crate::{Outcome, Setting};
 use peer::Python;
 use texts::KINDS;
+use threadline_testing::bench::{Report, Rounds, Target, fact, float, timed};
 
 pub(crate) fn measure(setting: &Setting, report: &mut Report) -> Outcome<()> {
     let (rounds, size) = setting.of((5, 3_000_000), (1, 50_000));
     O200k::load();
     let rust = tiktoken_rs::o200k_base_singleton();
     let mut python = match &setting.python {
-        Some(python) => Some(Python::begin(python, &Setting::folder("tokens")?)?),
+        Some(python) => Some(Python::begin(python, &crate::folder("tokens")?)?),
         None => None,
     };
     for (kind, write) in KINDS {

@@ -13,9 +13,8 @@ use threadline_core::id::AgentId;
 
 use self::mirror::Mirror;
 use self::past::{Moment, moments};
-use crate::report::{Report, Target, fact};
-use crate::rounds::{Rounds, float, timed};
 use crate::{Outcome, Setting};
+use threadline_testing::bench::{Report, Rounds, Target, fact, float, timed};
 
 const WINDOW_TOKENS: u64 = 32_000;
 const SHORT: u64 = 1000;

@@ -9,9 +9,8 @@ use tokio::task::JoinSet;
 
 use crate::house::{House, Plan};
 use crate::replay::{Recorded, Replay};
-use crate::report::{Report, Target, fact};
-use crate::rounds::{Rounds, float};
 use crate::{Outcome, Setting};
+use threadline_testing::bench::{Report, Rounds, Target, fact, float};
 
 /// How often a model is asked in a turn.
 const ASKED: u32 = 2;

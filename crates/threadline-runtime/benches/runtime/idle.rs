@@ -11,9 +11,8 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 use crate::house::{House, Plan};
-use crate::report::{Report, Target, fact};
-use crate::rounds::{bytes, float};
 use crate::{Outcome, Setting};
+use threadline_testing::bench::{Report, Target, bytes, fact, float};
 
 /// How many conversations take their turn at a time.
 const WAVE: usize = 100;

@@ -8,9 +8,8 @@ use threadline_core::id::ConversationId;
 use threadline_stores::sqlite::Durability;
 
 use crate::house::{ANSWER_BYTES, House, INPUT_BYTES, Plan, RESULT_BYTES};
-use crate::report::{Report, Target, fact};
-use crate::rounds::{Rounds, bytes, float, processor_time};
 use crate::{Outcome, Setting};
+use threadline_testing::bench::{Report, Rounds, Target, bytes, fact, float, process_time};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/peers/langgraph_turns.py");
 
@@ -18,7 +17,7 @@ pub(crate) fn measure(setting: &Setting, report: &mut Report) -> Outcome<()> {
     let (from, blocks, turns) = setting.of((280, 4, 10), (10, 2, 5));
     let mut ours = Ours::begin(setting)?;
     ours.take(from)?;
-    let Some(python) = &setting.python else {
+    let Some(python) = &setting.asked.python else {
         let mut time = Rounds::default();
         for _ in 0..2 * blocks {
             time.add(ours.take(turns)?.micros / float(turns));
@@ -80,13 +79,13 @@ impl<'a> Ours<'a> {
 
     fn take(&mut self, turns: usize) -> Outcome<Block> {
         self.setting.runtime.block_on(async {
-            let before = processor_time();
+            let before = process_time();
             for _ in 0..turns {
                 self.turns += 1;
                 self.house.turn(self.id, self.turns).await?;
             }
             self.house.indexed().await?;
-            let micros = processor_time().saturating_sub(before).as_secs_f64() * 1e6;
+            let micros = process_time().saturating_sub(before).as_secs_f64() * 1e6;
             self.house.has_answered(self.id).await?;
             Ok(Block { micros, size: self.house.size().await? })
         })

@@ -6,9 +6,8 @@ use threadline_core::id::ConversationId;
 use threadline_stores::sqlite::Durability;
 
 use crate::house::{House, Plan};
-use crate::report::{Report, Target, fact};
-use crate::rounds::{Rounds, bytes, float, processor_time};
 use crate::{Outcome, Setting};
+use threadline_testing::bench::{Report, Rounds, Target, bytes, fact, float, process_time};
 
 /// How much the model sees: both conversations are longer.
 const WINDOW_TOKENS: u64 = 8_192;
@@ -59,11 +58,11 @@ impl Lived {
     /// Takes some turns; gives what each took of processors and of time, in microseconds. What
     /// the search index does about them belongs to it.
     async fn block(&mut self, turns: usize) -> Outcome<(f64, f64)> {
-        let (cpu, start) = (processor_time(), Instant::now());
+        let (cpu, start) = (process_time(), Instant::now());
         self.take(turns).await?;
         let elapsed = start.elapsed();
         self.house.indexed().await?;
-        let cpu = processor_time().saturating_sub(cpu);
+        let cpu = process_time().saturating_sub(cpu);
         Ok((cpu.as_secs_f64() * 1e6 / float(turns), elapsed.as_secs_f64() * 1e6 / float(turns)))
     }
 

@@ -10,9 +10,8 @@ use tokio::task::JoinSet;
 
 use crate::bare::{Bare, BareGroups};
 use crate::filling::{self, Driven, settle};
-use crate::report::{Report, Target, fact};
-use crate::rounds::{Rounds, rate};
 use crate::{Outcome, Setting};
+use threadline_testing::bench::{Report, Rounds, Target, fact, rate};
 
 const INPUT_BYTES: usize = 1024;
 const AT_ONCE: u64 = 64;
@@ -81,7 +80,7 @@ async fn many(setting: &Setting, report: &mut Report) -> Outcome<()> {
         all = append_all(&store, all, &text, each).await?;
         ours.add(rate(total, start.elapsed()));
         let start = Instant::now();
-        lags.add(crate::rounds::float(usize::try_from(store.index_lag().await?)?));
+        lags.add(threadline_testing::bench::float(usize::try_from(store.index_lag().await?)?));
         settle(&store).await?;
         catching_up.add(start.elapsed().as_secs_f64());
         let start = Instant::now();

@@ -16,9 +16,8 @@ use threadline_stores::sqlite::{Durability, SqliteStore};
 use threadline_testing::ids::SeededIds;
 
 use crate::filling::{self, joined};
-use crate::report::{Report, Target};
-use crate::rounds::{Rounds, micros};
 use crate::{Outcome, Setting};
+use threadline_testing::bench::{Report, Rounds, Target, micros};
 
 const FEW: u64 = 100;
 const PAGE: usize = 50;

@@ -1,9 +1,8 @@
 //! What the SQLite store costs, as ratios to the least that anyone would have to do.
 //!
 //! `cargo bench -p threadline-stores` measures; names after `--` choose what (`single`, `many`,
-//! `size`, `listing`, `verifying`, `opening`). `-- --smoke`, or a run as a test,
-//! does the same with small numbers, to see that everything runs. Both sides of a ratio are
-//! measured in one run, in turns, and stand for the median of their rounds.
+//! `size`, `listing`, `verifying`, `opening`), `-- --smoke` only sees that everything runs. Both
+//! sides of a ratio are measured in one run, in turns, and stand for the median of their rounds.
 
 mod appends;
 mod bare;
@@ -11,23 +10,15 @@ mod filling;
 mod listing;
 mod memory;
 mod opening;
-mod report;
-mod rounds;
 mod size;
 mod verifying;
 
 use std::process::ExitCode;
 
-use report::Report;
-
-/// Whatever went wrong; it ends the run.
-type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
-
-/// Measures something.
-type Part = fn(&Setting, &mut Report) -> Outcome<()>;
+use threadline_testing::bench::{self, Asked, Outcome, Part};
 
 /// What is measured, by name.
-const PARTS: [(&str, Part); 6] = [
+const PARTS: [Part<Setting>; 6] = [
     ("single", appends::one_by_one),
     ("many", appends::at_once),
     ("size", size::measure),
@@ -38,22 +29,22 @@ const PARTS: [(&str, Part); 6] = [
 
 /// How much is measured, and where.
 struct Setting {
-    smoke: bool,
+    asked: Asked,
     runtime: tokio::runtime::Runtime,
     folder: tempfile::TempDir,
 }
 
 impl Setting {
-    fn new(smoke: bool) -> Outcome<Self> {
+    fn new(asked: Asked) -> Outcome<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         // On the disk where the build is: what syncs cost is part of what is measured.
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
-        Ok(Self { smoke, runtime, folder })
+        Ok(Self { asked, runtime, folder })
     }
 
     /// One number to measure with, another to see that it runs.
     fn of<T>(&self, measuring: T, smoke: T) -> T {
-        if self.smoke { smoke } else { measuring }
+        self.asked.of(measuring, smoke)
     }
 
     /// A file of this run.
@@ -63,35 +54,5 @@ impl Setting {
 }
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let has = |flag: &str| arguments.iter().any(|argument| argument == flag);
-    // Cargo says `--bench` when it measures; without it this is a test run.
-    let smoke = has("--smoke") || !has("--bench");
-    let names: Vec<&str> =
-        arguments.iter().map(String::as_str).filter(|name| !name.starts_with("--")).collect();
-    let mut report = Report::default();
-    match run(smoke, &names, &mut report) {
-        Ok(()) => {
-            report.end();
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            report::line(&format!("failed: {error}"));
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn run(smoke: bool, names: &[&str], report: &mut Report) -> Outcome<()> {
-    if let Some(unknown) = names.iter().find(|name| PARTS.iter().all(|(part, _)| part != *name)) {
-        let parts = PARTS.map(|(part, _)| part).join(", ");
-        return Err(format!("nothing is called {unknown}; there are {parts}").into());
-    }
-    for (part, measure) in PARTS {
-        if names.is_empty() || names.contains(&part) {
-            report.begin(part);
-            measure(&Setting::new(smoke)?, report)?;
-        }
-    }
-    if report.is_empty() { Err("nothing was measured".into()) } else { Ok(()) }
+    bench::main(&PARTS, Setting::new)
 }

@@ -3,7 +3,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::rounds::float;
+use threadline_testing::bench::float;
 
 /// The system's allocator, counting what is taken and not given back.
 struct Counting;

@@ -15,9 +15,8 @@ use threadline_testing::ids::SeededIds;
 
 use crate::filling::{self, fill, forget_index};
 use crate::memory::Mark;
-use crate::report::{Report, Target, fact};
-use crate::rounds::{Rounds, float, micros};
 use crate::{Outcome, Setting};
+use threadline_testing::bench::{Report, Rounds, Target, fact, float, micros};
 
 const WINDOW_TOKENS: u64 = 32_000;
 const SHORT: u64 = 1000;

@@ -8,9 +8,8 @@ use threadline_stores::sqlite::Durability;
 use threadline_testing::generator::GeneratorOptions;
 
 use crate::filling::{self, Driven, fill, settle};
-use crate::report::{Report, Target, fact};
-use crate::rounds::float;
 use crate::{Outcome, Setting};
+use threadline_testing::bench::{Report, Target, fact, float};
 
 const INPUT_BYTES: usize = 1024;
 const INTERLEAVED: u64 = 64;

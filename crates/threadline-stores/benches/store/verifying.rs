@@ -16,9 +16,8 @@ use threadline_stores::sqlite::{Durability, SqliteStore};
 use threadline_testing::generator::GeneratorOptions;
 
 use crate::filling::{self, fill, settle};
-use crate::report::{Report, Target, fact};
-use crate::rounds::{Rounds, float, processor_seconds, rate};
 use crate::{Outcome, Setting};
+use threadline_testing::bench::{Report, Rounds, Target, fact, float, process_time, rate};
 
 pub(crate) fn measure(setting: &Setting, report: &mut Report) -> Outcome<()> {
     setting.runtime.block_on(against_bare(setting, report))?;
@@ -48,14 +47,12 @@ async fn against_bare(setting: &Setting, report: &mut Report) -> Outcome<()> {
         // Anew, so that nothing of the index is remembered.
         drop(store);
         let store = filling::open(&path, Durability::Full)?;
-        let before = processor_seconds();
+        let before = process_time();
         deep.add(mega / verified(&store, id, Depth::Deep).await?);
-        let between = processor_seconds();
+        let between = process_time();
         parsing.add(mega / timed(|| parse(&path))?);
-        if let (Some(a), Some(b), Some(c)) = (before, between, processor_seconds()) {
-            deep_cpu.add(b - a);
-            parsing_cpu.add(c - b);
-        }
+        deep_cpu.add((between - before).as_secs_f64());
+        parsing_cpu.add((process_time() - between).as_secs_f64());
         drop(store);
         let store = filling::open(&path, Durability::Full)?;
         let start = Instant::now();

@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 
 use crate::Outcome;
-use crate::report::fact;
+use threadline_testing::bench::fact;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/peers/tiktoken_counts.py");
 

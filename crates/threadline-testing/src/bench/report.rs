@@ -3,9 +3,11 @@
 use std::fmt::Display;
 
 /// What a ratio should be.
-#[derive(Clone, Copy)]
-pub(crate) enum Target {
+#[derive(Clone, Copy, Debug)]
+pub enum Target {
+    /// So much or more.
     AtLeast(f64),
+    /// So much or less.
     AtMost(f64),
 }
 
@@ -26,15 +28,15 @@ impl Target {
 }
 
 /// All that was measured.
-#[derive(Default)]
-pub(crate) struct Report {
+#[derive(Debug, Default)]
+pub struct Report {
     ratios: usize,
     missed: usize,
 }
 
 impl Report {
     /// Begins the table of a part.
-    pub(crate) fn begin(&self, part: &str) {
+    pub fn begin(&self, part: &str) {
         if self.ratios > 0 {
             line("");
         }
@@ -45,7 +47,7 @@ impl Report {
     }
 
     /// Adds a ratio of two numbers of a unit.
-    pub(crate) fn ratio(
+    pub fn ratio(
         &mut self,
         what: &str,
         ours: f64,
@@ -67,19 +69,20 @@ impl Report {
         line(&format!("{what:<50} {ours:>14} {against:>14} {ratio:>7.2} {wanted:>8} {verdict}"));
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether nothing was measured yet.
+    pub fn is_empty(&self) -> bool {
         self.ratios == 0
     }
 
     /// Sums it up.
-    pub(crate) fn end(&self) {
+    pub fn end(&self) {
         line("");
         line(&format!("{} ratios, {} targets missed", self.ratios, self.missed));
     }
 }
 
 /// Prints something that is only told.
-pub(crate) fn fact(what: &str, value: impl Display) {
+pub fn fact(what: &str, value: impl Display) {
     line(&format!("{what:<50} {value}"));
 }
 
@@ -88,7 +91,8 @@ fn number(value: f64, unit: &str) -> String {
     format!("{value:.digits$} {unit}")
 }
 
+/// Prints a line.
 #[expect(clippy::print_stdout, reason = "printing is what a bench is for")]
-pub(crate) fn line(text: &str) {
+pub fn line(text: &str) {
     println!("{text}");
 }

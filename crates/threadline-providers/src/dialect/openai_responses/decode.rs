@@ -1,0 +1,529 @@
+//! Events of OpenAI's Responses become deltas.
+//!
+//! Items are known by their place in the output, which may have gaps; where a server does not
+//! tell the place, by their id. What an item is in the end, its last event tells: that is where
+//! states come from, and text that was never sent in pieces.
+
+mod grown;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+use threadline_core::history::fact::{FailureKind, Stop, Usage};
+use threadline_core::history::metadata::{Metadata, Value};
+use threadline_core::provider::{BlockIndex, BlockKind, Delta};
+
+use self::grown::{Grown, Part};
+use super::wire;
+use crate::dialect::Decode;
+use crate::dialect::blocks::Blocks;
+use crate::failed::Failed;
+use crate::names::Names;
+
+/// Reads the events of one response.
+#[derive(Debug)]
+pub(crate) struct ResponsesDecode {
+    names: Names,
+    blocks: Blocks,
+    items: Vec<Item>,
+    /// Whether the model declined.
+    refused: bool,
+    /// Whether the answer came to its end, or to an error: what follows says nothing new.
+    over: bool,
+}
+
+/// An item that has begun.
+#[derive(Debug)]
+struct Item {
+    /// Its place in the output, if it was told.
+    index: Option<u64>,
+    /// What else it goes by: its id, or a call's.
+    id: Option<Box<str>>,
+    /// Whether its last event came.
+    done: bool,
+    body: Body,
+}
+
+#[derive(Debug)]
+enum Body {
+    Thinking(Grown),
+    Message {
+        text: Grown,
+        refusal: Option<Grown>,
+    },
+    /// Without a block until the tool's name is known.
+    Call(Option<BlockIndex>),
+    Foreign(BlockIndex),
+}
+
+/// What a piece of text is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Of {
+    Text,
+    Refusal,
+    Summary,
+    Reasoning,
+}
+
+impl Decode for ResponsesDecode {
+    fn event(&mut self, data: &str, out: &mut Vec<Delta>) -> Result<(), Failed> {
+        let data = data.trim();
+        // The mark of the end proves nothing: only a response's own last event does.
+        if self.over || data.is_empty() || data == "[DONE]" {
+            return Ok(());
+        }
+        let event: wire::Event<'_> = serde_json::from_str(data)
+            .map_err(|error| Failed::protocol(format!("an event is not JSON: {error}")))?;
+        self.take(&event, data, out)
+    }
+
+    fn end(&mut self, _: &mut Vec<Delta>) -> Result<(), Failed> {
+        if self.over {
+            return Ok(());
+        }
+        self.over = true;
+        Err(Failed::protocol("the answer broke off before its end"))
+    }
+}
+
+impl ResponsesDecode {
+    /// A decoder for the answer to a request that sent tools under these names.
+    pub(crate) fn new(names: Names) -> Self {
+        Self { names, blocks: Blocks::default(), items: Vec::new(), refused: false, over: false }
+    }
+
+    fn take(
+        &mut self,
+        event: &wire::Event<'_>,
+        data: &str,
+        out: &mut Vec<Delta>,
+    ) -> Result<(), Failed> {
+        match event.kind.get() {
+            Some("response.output_text.delta") => self.piece(event, Of::Text, out),
+            Some("response.output_text.done") => self.whole(event, Of::Text, out),
+            Some("response.reasoning_summary_text.delta") => self.piece(event, Of::Summary, out),
+            Some("response.reasoning_summary_text.done") => self.whole(event, Of::Summary, out),
+            Some("response.reasoning_text.delta") => self.piece(event, Of::Reasoning, out),
+            Some("response.reasoning_text.done") => self.whole(event, Of::Reasoning, out),
+            Some("response.refusal.delta") => self.piece(event, Of::Refusal, out),
+            Some("response.refusal.done") => self.whole(event, Of::Refusal, out),
+            Some("response.function_call_arguments.delta") => self.arguments(event, out),
+            Some("response.function_call_arguments.done") => self.whole_arguments(event, out),
+            Some("response.output_item.added") => self.added(event, out),
+            Some("response.output_item.done") => {
+                if let Some(raw) = event.item {
+                    self.done(event.output_index.0, raw, out);
+                }
+            }
+            Some("response.completed") => self.completed(event, out),
+            Some("response.incomplete") => self.incomplete(event, out),
+            Some("response.failed") => return Err(self.failed(event, out)),
+            Some("error") => return Err(self.error(event.error.map_or(data, RawValue::get))),
+            // Not of this protocol, but what is in front of some servers says it so.
+            None => {
+                if let Some(error) = event.error {
+                    return Err(self.error(error.get()));
+                }
+            }
+            Some(_) => {}
+        }
+        Ok(())
+    }
+
+    /// The item that an event is about: by its place, or else by its id, or else, if it has
+    /// neither, the newest that is open and fits.
+    fn find(
+        &self,
+        index: Option<u64>,
+        id: Option<&str>,
+        fits: impl Fn(&Body) -> bool,
+    ) -> Option<usize> {
+        let newest = |is: &dyn Fn(&Item) -> bool| self.items.iter().rposition(is);
+        match (index, id) {
+            (Some(_), _) => newest(&|item| item.index == index),
+            (None, Some(_)) => newest(&|item| item.id.as_deref() == id),
+            (None, None) => newest(&|item| !item.done && fits(&item.body)),
+        }
+    }
+
+    fn added(&mut self, event: &wire::Event<'_>, out: &mut Vec<Delta>) {
+        let Some(item) = wire::read::<wire::Item<'_>>(event.item) else { return };
+        let index = event.output_index.0;
+        let is_open = |at: usize| self.items.get(at).is_some_and(|item| !item.done);
+        if self.find(index, goes_by(&item), |_| false).is_some_and(is_open) {
+            return;
+        }
+        self.add(index, &item, out);
+    }
+
+    fn add(&mut self, index: Option<u64>, item: &wire::Item<'_>, out: &mut Vec<Delta>) -> usize {
+        let body = match item.kind.get() {
+            Some("reasoning") => self.begin(Of::Reasoning, out),
+            Some("message") => self.begin(Of::Text, out),
+            Some("function_call") => {
+                let named = item.name.some().is_some();
+                Body::Call(named.then(|| self.begin_call(item, out)))
+            }
+            kind => {
+                let kind = kind.unwrap_or("unknown").into();
+                Body::Foreign(self.blocks.begin(BlockKind::Foreign { kind }, out))
+            }
+        };
+        self.push(index, goes_by(item), body)
+    }
+
+    fn push(&mut self, index: Option<u64>, id: Option<&str>, body: Body) -> usize {
+        self.items.push(Item { index, id: id.map(Box::from), done: false, body });
+        self.items.len() - 1
+    }
+
+    /// Begins an item that is a text.
+    fn begin(&mut self, of: Of, out: &mut Vec<Delta>) -> Body {
+        match of {
+            Of::Summary | Of::Reasoning => {
+                let block = self.blocks.begin(BlockKind::Thinking, out);
+                Body::Thinking(Grown::new(block, "\n\n"))
+            }
+            Of::Text | Of::Refusal => {
+                let block = self.blocks.begin(BlockKind::Text, out);
+                Body::Message { text: Grown::new(block, ""), refusal: None }
+            }
+        }
+    }
+
+    fn begin_call(&mut self, item: &wire::Item<'_>, out: &mut Vec<Delta>) -> BlockIndex {
+        let name = self.names.from_wire(item.name.get().unwrap_or_default());
+        let provider_id = item.call_id.some().map(Arc::from);
+        self.blocks.begin(BlockKind::ToolCall { name, provider_id }, out)
+    }
+
+    fn piece(&mut self, event: &wire::Event<'_>, of: Of, out: &mut Vec<Delta>) {
+        let Some(piece) = event.delta.some() else { return };
+        if let Some((grown, blocks)) = self.grown(event, of, out) {
+            grown.piece(part(event, of), piece, blocks, out);
+        }
+    }
+
+    fn whole(&mut self, event: &wire::Event<'_>, of: Of, out: &mut Vec<Delta>) {
+        let whole = if of == Of::Refusal { &event.refusal } else { &event.text };
+        let Some(whole) = whole.some() else { return };
+        if let Some((grown, blocks)) = self.grown(event, of, out) {
+            grown.whole_part(part(event, of), whole, blocks, out);
+        }
+    }
+
+    /// The text that an event is about. One whose item was never announced begins with it.
+    fn grown(
+        &mut self,
+        event: &wire::Event<'_>,
+        of: Of,
+        out: &mut Vec<Delta>,
+    ) -> Option<(&mut Grown, &mut Blocks)> {
+        let (index, id) = (event.output_index.0, event.item_id.some());
+        let at = self.find(index, id, |body| of.is_of(body)).unwrap_or_else(|| {
+            let body = self.begin(of, out);
+            self.push(index, id, body)
+        });
+        let item = self.items.get_mut(at).filter(|item| !item.done && of.is_of(&item.body))?;
+        let grown = match &mut item.body {
+            Body::Thinking(thought) => thought,
+            Body::Message { text, .. } if of == Of::Text => text,
+            Body::Message { refusal, .. } => {
+                self.refused = true;
+                refusal.get_or_insert_with(|| refuse(&mut self.blocks, out))
+            }
+            Body::Call(_) | Body::Foreign(_) => return None,
+        };
+        Some((grown, &mut self.blocks))
+    }
+
+    fn arguments(&mut self, event: &wire::Event<'_>, out: &mut Vec<Delta>) {
+        let (block, piece) = (self.open_call(event), event.delta.some());
+        if let (Some(block), Some(piece)) = (block, piece) {
+            self.blocks.fragment(block, piece, out);
+        }
+    }
+
+    fn whole_arguments(&mut self, event: &wire::Event<'_>, out: &mut Vec<Delta>) {
+        let (block, whole) = (self.open_call(event), event.arguments.some());
+        if let (Some(block), Some(whole)) = (block, whole) {
+            self.rest_of_arguments(block, whole, out);
+        }
+    }
+
+    fn open_call(&self, event: &wire::Event<'_>) -> Option<BlockIndex> {
+        let id = event.item_id.some();
+        let at = self.find(event.output_index.0, id, |body| matches!(body, Body::Call(_)))?;
+        match self.items.get(at)? {
+            Item { done: false, body: Body::Call(block), .. } => *block,
+            _ => None,
+        }
+    }
+
+    /// Adds what is missing of a call's arguments, if they go on from what had come.
+    fn rest_of_arguments(&mut self, block: BlockIndex, whole: &str, out: &mut Vec<Delta>) {
+        let so_far = self.blocks.arguments(block).unwrap_or_default();
+        if let Some(rest) = whole.strip_prefix(so_far) {
+            self.blocks.fragment(block, rest, out);
+        }
+    }
+
+    /// An item came to its end; one that was never announced begins with it.
+    fn done(&mut self, index: Option<u64>, raw: &RawValue, out: &mut Vec<Delta>) {
+        let Some(item) = wire::read::<wire::Item<'_>>(Some(raw)) else { return };
+        let at = self
+            .find(index, goes_by(&item), |body| fits(body, &item))
+            .unwrap_or_else(|| self.add(index, &item, out));
+        let Some(known) = self.items.get_mut(at).filter(|known| !known.done) else { return };
+        known.done = true;
+        let whole = !item.status.is("incomplete");
+        match &mut known.body {
+            Body::Thinking(thought) => {
+                end_thinking(thought, &item, whole, &mut self.blocks, out);
+            }
+            Body::Message { text, refusal } => {
+                let parts = parts(item.content);
+                end_message(text, &item, &parts, whole, &mut self.blocks, out);
+                let words = said(&parts, |part| &part.refusal);
+                if refusal.is_some() || !words.is_empty() {
+                    self.refused = true;
+                    let refusal = refusal.get_or_insert_with(|| refuse(&mut self.blocks, out));
+                    refusal.whole(&words, &mut self.blocks, out);
+                    end_refusal(refusal, &mut self.blocks, out);
+                }
+            }
+            Body::Call(block) => {
+                let block = *block;
+                self.end_call(block, &item, whole, out);
+            }
+            Body::Foreign(block) => {
+                self.blocks.state(*block, raw.get().into(), out);
+                end(*block, whole, &mut self.blocks, out);
+            }
+        }
+    }
+
+    fn end_call(
+        &mut self,
+        block: Option<BlockIndex>,
+        item: &wire::Item<'_>,
+        whole: bool,
+        out: &mut Vec<Delta>,
+    ) {
+        let block = block.unwrap_or_else(|| self.begin_call(item, out));
+        if let Some(arguments) = arguments(item) {
+            self.rest_of_arguments(block, &arguments, out);
+        }
+        end(block, whole, &mut self.blocks, out);
+    }
+
+    fn completed(&mut self, event: &wire::Event<'_>, out: &mut Vec<Delta>) {
+        let response = self.last_items(event, out);
+        let stop = if self.refused { Stop::Refusal } else { Stop::Done };
+        self.finish(&response, stop, out);
+    }
+
+    fn incomplete(&mut self, event: &wire::Event<'_>, out: &mut Vec<Delta>) {
+        let response = self.last_items(event, out);
+        let details = wire::read::<wire::Incomplete<'_>>(response.incomplete_details);
+        let filtered = details.is_some_and(|details| details.reason.is("content_filter"));
+        let stop = match (filtered, self.refused) {
+            (true, _) => Stop::Blocked,
+            (false, true) => Stop::Refusal,
+            (false, false) => Stop::Length,
+        };
+        // What had not come to its end by now never will, however whole it looks.
+        for item in self.items.iter().filter(|item| !item.done) {
+            if let Body::Call(Some(block)) = item.body {
+                self.blocks.cut(block);
+            }
+        }
+        self.finish(&response, stop, out);
+    }
+
+    /// The response, and its items from there if none had come before.
+    fn last_items<'a>(
+        &mut self,
+        event: &wire::Event<'a>,
+        out: &mut Vec<Delta>,
+    ) -> wire::Response<'a> {
+        let response = wire::read::<wire::Response<'_>>(event.response).unwrap_or_default();
+        if self.items.is_empty() {
+            let items = wire::read::<Vec<&RawValue>>(response.output).unwrap_or_default();
+            for (index, raw) in (0..).zip(items) {
+                self.done(Some(index), raw, out);
+            }
+        }
+        response
+    }
+
+    fn finish(&mut self, response: &wire::Response<'_>, stop: Stop, out: &mut Vec<Delta>) {
+        self.over = true;
+        out.extend(usage(response).map(Delta::Usage));
+        self.blocks.finish(stop, metadata(response), out);
+    }
+
+    fn failed(&mut self, event: &wire::Event<'_>, out: &mut Vec<Delta>) -> Failed {
+        let response = wire::read::<wire::Response<'_>>(event.response).unwrap_or_default();
+        out.extend(usage(&response).map(Delta::Usage));
+        let mut failed = self.error(response.error.map_or("{}", RawValue::get));
+        failed.metadata = failed.metadata.joined(&metadata(&response));
+        failed
+    }
+
+    fn error(&mut self, error: &str) -> Failed {
+        self.over = true;
+        told(error)
+    }
+}
+
+impl Of {
+    const fn is_of(self, body: &Body) -> bool {
+        match self {
+            Self::Text | Self::Refusal => matches!(body, Body::Message { .. }),
+            Self::Summary | Self::Reasoning => matches!(body, Body::Thinking(_)),
+        }
+    }
+}
+
+/// What an item goes by where its place is not told.
+fn goes_by<'a>(item: &'a wire::Item<'_>) -> Option<&'a str> {
+    item.id.some().or_else(|| item.call_id.some())
+}
+
+fn fits(body: &Body, item: &wire::Item<'_>) -> bool {
+    match body {
+        Body::Thinking(_) => item.kind.is("reasoning"),
+        Body::Message { .. } => item.kind.is("message"),
+        Body::Call(_) => item.kind.is("function_call"),
+        Body::Foreign(_) => true,
+    }
+}
+
+fn part(event: &wire::Event<'_>, of: Of) -> Part {
+    match of {
+        Of::Summary => Part::Summary(event.summary_index.0.unwrap_or(0)),
+        Of::Text | Of::Refusal | Of::Reasoning => Part::Content(event.content_index.0.unwrap_or(0)),
+    }
+}
+
+fn parts(raw: Option<&RawValue>) -> Vec<wire::Part<'_>> {
+    wire::read(raw).unwrap_or_default()
+}
+
+/// The words of the parts that have any.
+fn said<'a, 'b>(
+    parts: &'a [wire::Part<'b>],
+    of: impl Fn(&'a wire::Part<'b>) -> &'a wire::Word<'b>,
+) -> Vec<&'a str> {
+    parts.iter().filter_map(|part| of(part).some()).collect()
+}
+
+/// A call's arguments as a text, whichever way they were written.
+fn arguments<'a>(item: &wire::Item<'a>) -> Option<Cow<'a, str>> {
+    let raw = item.arguments?;
+    if raw.get().starts_with('{') {
+        return Some(Cow::Borrowed(raw.get()));
+    }
+    wire::read::<wire::Word<'_>>(Some(raw))?.0
+}
+
+fn refuse(blocks: &mut Blocks, out: &mut Vec<Delta>) -> Grown {
+    let kind = BlockKind::Foreign { kind: "refusal".into() };
+    Grown::new(blocks.begin(kind, out), "")
+}
+
+fn end(block: BlockIndex, whole: bool, blocks: &mut Blocks, out: &mut Vec<Delta>) {
+    if whole {
+        blocks.end(block, out);
+    } else {
+        blocks.cut(block);
+    }
+}
+
+fn end_thinking(
+    thought: &mut Grown,
+    item: &wire::Item<'_>,
+    whole: bool,
+    blocks: &mut Blocks,
+    out: &mut Vec<Delta>,
+) {
+    let (summary, content) = (parts(item.summary), parts(item.content));
+    let mut words = said(&summary, |part| &part.text);
+    words.extend(said(&content, |part| &part.text));
+    thought.whole(&words, blocks, out);
+    if let Some(state) = thinking_state(item) {
+        blocks.state(thought.block, state, out);
+    }
+    end(thought.block, whole, blocks, out);
+}
+
+/// Reasoning as it goes back: without its id, which would tie it to an item that nobody keeps.
+/// None if there is nothing in it that the service could read.
+fn thinking_state(item: &wire::Item<'_>) -> Option<Arc<str>> {
+    let encrypted = item.encrypted_content.map(RawValue::get);
+    let encrypted = encrypted.filter(|raw| raw.starts_with('"') && *raw != "\"\"");
+    let content = item.content.filter(|_| !parts(item.content).is_empty()).map(RawValue::get);
+    if encrypted.is_none() && content.is_none() {
+        return None;
+    }
+    let summary = item.summary.map(RawValue::get).filter(|raw| raw.starts_with('['));
+    let mut state = format!(r#"{{"type":"reasoning","summary":{}"#, summary.unwrap_or("[]"));
+    for (name, value) in [("content", content), ("encrypted_content", encrypted)] {
+        if let Some(value) = value {
+            state.push_str(&format!(r#","{name}":{value}"#));
+        }
+    }
+    state.push('}');
+    Some(state.into())
+}
+
+fn end_message(
+    text: &mut Grown,
+    item: &wire::Item<'_>,
+    parts: &[wire::Part<'_>],
+    whole: bool,
+    blocks: &mut Blocks,
+    out: &mut Vec<Delta>,
+) {
+    text.whole(&said(parts, |part| &part.text), blocks, out);
+    let phase = item.phase.map(RawValue::get).filter(|raw| raw.starts_with('"'));
+    if let Some(phase) = phase.filter(|_| !text.text().is_empty()) {
+        blocks.state(text.block, format!(r#"{{"phase":{phase}}}"#).into(), out);
+    }
+    end(text.block, whole, blocks, out);
+}
+
+fn end_refusal(refusal: &Grown, blocks: &mut Blocks, out: &mut Vec<Delta>) {
+    let state = serde_json::json!({"type": "refusal", "refusal": refusal.text()});
+    blocks.state(refusal.block, state.to_string().into(), out);
+    blocks.end(refusal.block, out);
+}
+
+/// What it took, as far as it was told.
+fn usage(response: &wire::Response<'_>) -> Option<Usage> {
+    let usage = wire::read::<wire::Usage<'_>>(response.usage)?;
+    let input = wire::read::<wire::Details>(usage.input_tokens_details).unwrap_or_default();
+    let output = wire::read::<wire::Details>(usage.output_tokens_details).unwrap_or_default();
+    Some(Usage {
+        input: usage.input_tokens.0.unwrap_or(0),
+        output: usage.output_tokens.0.unwrap_or(0),
+        cached_input: input.cached_tokens.0,
+        cache_write: input.cache_write_tokens.0,
+        reasoning: output.reasoning_tokens.0,
+    })
+}
+
+fn metadata(response: &wire::Response<'_>) -> Metadata {
+    let told = [("response_id", &response.id), ("served_model", &response.model)];
+    let told = told.into_iter().filter_map(|(key, word)| Some((key, word.some()?)));
+    Metadata::fitted(told.map(|(key, text)| (key, Value::Text(text.to_owned()))))
+}
+
+/// The failure that an error object tells of.
+fn told(error: &str) -> Failed {
+    Failed::new(FailureKind::Refused, error)
+}
