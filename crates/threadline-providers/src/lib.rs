@@ -61,10 +61,12 @@
 pub mod access;
 mod carry;
 pub mod dialect;
+pub mod endpoint;
 pub mod failed;
 pub mod guide;
 pub mod models;
 pub mod names;
+pub mod profile;
 pub mod quirks;
 pub mod render;
 pub mod reply;
