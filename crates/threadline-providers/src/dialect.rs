@@ -6,6 +6,7 @@
 
 pub(crate) mod anthropic;
 pub(crate) mod blocks;
+pub(crate) mod openai_chat;
 pub(crate) mod openai_responses;
 
 use threadline_core::provider::{Delta, Repair};
@@ -69,4 +70,15 @@ pub trait Decode: Send {
     /// The stream ended: adds [`Delta::Finished`] if the protocol's own sign of the end had come
     /// and more might have followed it; an error if it had not.
     fn end(&mut self, out: &mut Vec<Delta>) -> Result<(), Failed>;
+}
+
+/// A decoder of the answer to a request in this dialect that named its tools so.
+pub fn decoder(dialect: Dialect, names: Names) -> Box<dyn Decode> {
+    match dialect {
+        Dialect::OpenAiChat | Dialect::Gemini => {
+            Box::new(openai_chat::decode::ChatDecode::new(names))
+        }
+        Dialect::OpenAiResponses => Box::new(openai_responses::decode::ResponsesDecode::new(names)),
+        Dialect::Anthropic => Box::new(anthropic::decode::AnthropicDecode::new(names)),
+    }
 }

@@ -1,0 +1,163 @@
+//! The vendor's JSON: chunks of an answer.
+//!
+//! Servers differ in the type of almost every leaf, so leaves are kept raw and read as what they
+//! turn out to be. Nothing is copied until it is known to be wanted.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// One event of an answer.
+#[derive(Deserialize)]
+pub(super) struct Chunk<'a> {
+    #[serde(borrow, default)]
+    pub(super) id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) object: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) model: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) choices: Option<Vec<Choice<'a>>>,
+    #[serde(borrow, default)]
+    pub(super) usage: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) x_groq: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) error: Option<&'a RawValue>,
+}
+
+/// One of the answers that were asked for; we ask for one.
+#[derive(Deserialize)]
+pub(super) struct Choice<'a> {
+    #[serde(borrow, default)]
+    pub(super) index: Option<&'a RawValue>,
+    /// What is new.
+    #[serde(borrow, default)]
+    pub(super) delta: Option<Delta<'a>>,
+    /// All of it, from a server that does not stream.
+    #[serde(borrow, default)]
+    pub(super) message: Option<Delta<'a>>,
+    #[serde(borrow, default)]
+    pub(super) finish_reason: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) error: Option<&'a RawValue>,
+}
+
+/// What is new in an answer.
+#[derive(Deserialize)]
+pub(super) struct Delta<'a> {
+    #[serde(borrow, default)]
+    pub(super) content: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) refusal: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) reasoning_content: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) reasoning: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) reasoning_details: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) tool_calls: Option<Vec<CallPiece<'a>>>,
+}
+
+/// A piece of a call.
+#[derive(Deserialize)]
+pub(super) struct CallPiece<'a> {
+    #[serde(borrow, default)]
+    pub(super) index: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) function: Option<FunctionPiece<'a>>,
+}
+
+/// A piece of what is called.
+#[derive(Deserialize)]
+pub(super) struct FunctionPiece<'a> {
+    #[serde(borrow, default)]
+    pub(super) name: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) arguments: Option<&'a RawValue>,
+}
+
+/// A part of a content that is a list.
+#[derive(Deserialize)]
+pub(super) struct ContentPart<'a> {
+    #[serde(borrow, default)]
+    pub(super) text: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) thinking: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) refusal: Option<&'a RawValue>,
+}
+
+/// What an answer took.
+#[derive(Deserialize)]
+pub(super) struct Usage<'a> {
+    #[serde(default)]
+    pub(super) prompt_tokens: Option<u64>,
+    #[serde(default)]
+    pub(super) completion_tokens: Option<u64>,
+    #[serde(default)]
+    pub(super) total_tokens: Option<u64>,
+    #[serde(default)]
+    pub(super) prompt_tokens_details: Option<PromptDetails>,
+    #[serde(default)]
+    pub(super) completion_tokens_details: Option<CompletionDetails>,
+    /// `DeepSeek`'s name for what came from its cache.
+    #[serde(default)]
+    pub(super) prompt_cache_hit_tokens: Option<u64>,
+    /// `OpenRouter`'s price, in dollars.
+    #[serde(borrow, default)]
+    pub(super) cost: Option<&'a RawValue>,
+    /// xAI's price, ten billion of which are a dollar.
+    #[serde(default)]
+    pub(super) cost_in_usd_ticks: Option<u64>,
+}
+
+/// What the prompt took.
+#[derive(Deserialize)]
+pub(super) struct PromptDetails {
+    #[serde(default)]
+    pub(super) cached_tokens: Option<u64>,
+    #[serde(default)]
+    pub(super) cache_write_tokens: Option<u64>,
+}
+
+/// What the answer took.
+#[derive(Deserialize)]
+pub(super) struct CompletionDetails {
+    #[serde(default)]
+    pub(super) reasoning_tokens: Option<u64>,
+}
+
+/// Groq's own, which some of its models tell the usage in.
+#[derive(Deserialize)]
+pub(super) struct Groq<'a> {
+    #[serde(borrow, default)]
+    pub(super) usage: Option<&'a RawValue>,
+}
+
+/// A leaf as a text; none if it is empty or no text.
+pub(super) fn text<'a>(raw: Option<&'a RawValue>) -> Option<Cow<'a, str>> {
+    #[derive(Deserialize)]
+    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+    let raw = raw?.get();
+    if !raw.starts_with('"') {
+        return None;
+    }
+    let Text(text) = serde_json::from_str(raw).ok()?;
+    (!text.is_empty()).then_some(text)
+}
+
+/// A leaf as a number; none if it is none.
+pub(super) fn number(raw: Option<&RawValue>) -> Option<u64> {
+    serde_json::from_str(raw?.get()).ok()
+}
+
+/// A leaf as a list; empty if it is none.
+pub(super) fn list<'a, T: Deserialize<'a>>(raw: Option<&'a RawValue>) -> Vec<T> {
+    raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
+}
