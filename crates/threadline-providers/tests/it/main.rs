@@ -9,3 +9,4 @@
 )]
 
 mod recordings;
+mod responses;
