@@ -23,7 +23,7 @@ use threadline_core::tool::ToolSpec;
 
 use super::body::{Body, Choice, Format, Item, Output, Part, Reasoning, StreamOptions, Text, Tool};
 use super::wire;
-use crate::carry::{Carried, Media, ModelTurn, Piece, Result, Said, Turn, carry};
+use crate::carry::{Call, Carried, Media, ModelTurn, Piece, Result, Said, Turn, carry};
 use crate::dialect::Encoded;
 use crate::names::Names;
 use crate::quirks::{Quirks, ToolChoiceSupport};
@@ -31,6 +31,9 @@ use crate::schema::{self, Fitted};
 
 /// The least that an answer may be capped at.
 const LEAST_OUTPUT_TOKENS: u32 = 16;
+
+/// The highest temperature.
+const MOST_THOUSANDTHS: u32 = 2_000;
 
 /// The longest key that a cache goes by, and the longest name that a form has.
 const KEY_CAP: usize = 64;
@@ -88,6 +91,7 @@ fn attached(media: Media<'_>) -> Part<'_> {
     if media_type.starts_with("image/") {
         return Part::InputImage { image_url: data, detail: "auto" };
     }
+    let name = name.filter(|name| !name.is_empty());
     let filename = name.map_or_else(|| unnamed(media_type).into(), Cow::Borrowed);
     Part::InputFile { filename, file_data: data }
 }
@@ -98,30 +102,33 @@ fn unnamed(media_type: &str) -> String {
     format!("file.{kind}")
 }
 
-/// What a model said, item by item. A thought is written only before what it led to.
+/// What a model said, item by item, each after the thoughts that led to it: a thought that led to
+/// nothing is left out. Calls come last, since some servers want their results right after them.
 fn model<'a>(turn: ModelTurn<'a>, input: &mut Vec<Item<'a>>, repairs: &mut Vec<Repair>) {
     let ModelTurn { entry, blocks, .. } = turn;
-    let mut thoughts = Vec::new();
+    let (mut thoughts, mut calls) = (Vec::new(), Vec::new());
     for said in blocks {
-        let item = match said {
-            Said::Thinking { state, .. } => {
-                thoughts.extend(state.and_then(thought));
-                continue;
+        match said {
+            Said::Thinking { state, .. } => thoughts.extend(state.and_then(thought)),
+            Said::Text { text, state } => {
+                if let Some(message) = spoken(text, state) {
+                    input.append(&mut thoughts);
+                    input.push(message);
+                }
             }
-            Said::Text { text, state } => spoken(text, state),
-            Said::Call(call) => Some(Item::Call {
-                kind: "function_call",
-                call_id: call.id,
-                name: call.name,
-                arguments: call.arguments,
-            }),
-            Said::Foreign { kind, state } => foreign(entry, kind, state, repairs),
-        };
-        if let Some(item) = item {
-            input.append(&mut thoughts);
-            input.push(item);
+            Said::Call(Call { id: call_id, name, arguments, .. }) => {
+                calls.append(&mut thoughts);
+                calls.push(Item::Call { kind: "function_call", call_id, name, arguments });
+            }
+            Said::Foreign { kind, state } => {
+                if let Some(done) = foreign(entry, kind, state, repairs) {
+                    input.append(&mut thoughts);
+                    input.push(done);
+                }
+            }
         }
     }
+    input.append(&mut calls);
 }
 
 /// A thought as it goes back; none if there is nothing in it that the service could read.
@@ -151,6 +158,7 @@ fn spoken<'a>(text: Cow<'a, str>, state: Option<&str>) -> Option<Item<'a>> {
     }
     let item = state.and_then(|state| serde_json::from_str::<wire::Item<'_>>(state).ok());
     let phase = item.and_then(|item| wire::read::<String>(item.phase));
+    let phase = phase.filter(|phase| matches!(&**phase, "commentary" | "final_answer"));
     let content = vec![Part::OutputText { text }];
     Some(Item::Message { kind: "message", role: "assistant", content, phase })
 }
@@ -323,7 +331,7 @@ fn output_cap(request: &Request) -> Option<u32> {
 fn temperature(request: &Request, quirks: &Quirks) -> Option<f64> {
     let takes = request.target.profile.temperature && !quirks.no_temperature;
     let thousandths = request.options.temperature_thousandths.filter(|_| takes)?;
-    Some(f64::from(thousandths) / 1000.0)
+    Some(f64::from(thousandths.min(MOST_THOUSANDTHS)) / 1000.0)
 }
 
 /// A key that fits; a longer one is told apart by its digest.

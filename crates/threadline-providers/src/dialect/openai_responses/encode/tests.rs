@@ -297,6 +297,36 @@ fn a_thought_that_led_to_nothing_is_left_out() {
 }
 
 #[test]
+fn results_stand_right_after_their_calls() {
+    let case = Case::new()
+        .says("Go.", Vec::new())
+        .answers(
+            "gpt",
+            vec![
+                calls("a", "{}"),
+                thinks(THOUGHT),
+                text("On it.", Some(r#"{"phase":"odd"}"#)),
+                thinks(THOUGHT),
+                calls("b", "{}"),
+            ],
+        )
+        .results(
+            vec![(Status::Success, "", Vec::new()), (Status::Success, "fine", Vec::new())],
+            None,
+        );
+    assert_snapshot!(case.field("input"), @r#"
+    {"content":[{"text":"Go.","type":"input_text"}],"role":"user","type":"message"}
+    {"encrypted_content":"gAAA","summary":[],"type":"reasoning"}
+    {"content":[{"text":"On it.","type":"output_text"}],"role":"assistant","type":"message"}
+    {"arguments":"{}","call_id":"a","name":"look","type":"function_call"}
+    {"encrypted_content":"gAAA","summary":[],"type":"reasoning"}
+    {"arguments":"{}","call_id":"b","name":"look","type":"function_call"}
+    {"call_id":"a","output":"","type":"function_call_output"}
+    {"call_id":"b","output":"fine","type":"function_call_output"}
+    "#);
+}
+
+#[test]
 fn what_another_model_thought_stays_with_it() {
     let case = Case::new()
         .says("Go.", Vec::new())
@@ -478,6 +508,8 @@ fn caps_temperatures_and_cache_keys_are_sent_where_they_are_taken() {
     case = case.profile(|profile| profile.temperature = true);
     case.quirks.cache_key = true;
     assert_eq!(asked(&case), ["2048", "0.7", "\"key\""]);
+    case.request.options.temperature_thousandths = Some(9000);
+    assert_eq!(asked(&case)[1], "2.0");
     case.quirks.no_temperature = true;
     case.request.cache_key = Some("k".repeat(65).into());
     let [_, temperature, key] = asked(&case);
