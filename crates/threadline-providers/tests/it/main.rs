@@ -1,4 +1,9 @@
 //! The providers' integration tests, in one binary.
+
+mod recordings;
+mod reply;
+mod responses;
+mod sse;
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -8,6 +13,3 @@
     reason = "a test stops where something is wrong, in its helpers too"
 )]
 
-mod recordings;
-mod reply;
-mod sse;
