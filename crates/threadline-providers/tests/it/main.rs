@@ -8,4 +8,5 @@
     reason = "a test stops where something is wrong, in its helpers too"
 )]
 
+mod anthropic;
 mod recordings;
