@@ -61,16 +61,20 @@
 pub mod access;
 mod carry;
 pub mod dialect;
+pub mod endpoint;
 pub mod failed;
 pub mod guide;
 pub mod models;
 pub mod names;
+pub mod profile;
 pub mod quirks;
 pub mod render;
 pub mod reply;
 pub mod scripted;
 
+mod json;
 mod play;
+mod schema;
 mod speech;
 #[cfg(test)]
 mod testing;

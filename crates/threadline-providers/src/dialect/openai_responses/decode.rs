@@ -22,6 +22,13 @@ use crate::dialect::Decode;
 use crate::dialect::blocks::Blocks;
 use crate::failed::Failed;
 use crate::names::Names;
+use crate::reply;
+
+/// The most items that one response may have: what is kept of them has no other limit.
+const ITEMS_CAP: usize = 4096;
+
+/// The longest id that an item is found by.
+const ID_CAP_BYTES: usize = 1024;
 
 /// Reads the events of one response.
 #[derive(Debug)]
@@ -40,7 +47,7 @@ pub(crate) struct ResponsesDecode {
 struct Item {
     /// Its place in the output, if it was told.
     index: Option<u64>,
-    /// What else it goes by: its id, or a call's.
+    /// What it goes by if not: its id, or a call's.
     id: Option<Box<str>>,
     /// Whether its last event came.
     done: bool,
@@ -75,9 +82,16 @@ impl Decode for ResponsesDecode {
         if self.over || data.is_empty() || data == "[DONE]" {
             return Ok(());
         }
-        let event: wire::Event<'_> = serde_json::from_str(data)
-            .map_err(|error| Failed::protocol(format!("an event is not JSON: {error}")))?;
-        self.take(&event, data, out)
+        let event: wire::Event<'_> = serde_json::from_str(data).map_err(|error| {
+            self.over = true;
+            Failed::protocol(format!("an event cannot be read: {error}"))
+        })?;
+        self.take(&event, data, out)?;
+        if self.items.len() > ITEMS_CAP {
+            self.over = true;
+            return Err(Failed::protocol(format!("the answer has more than {ITEMS_CAP} items")));
+        }
+        Ok(())
     }
 
     fn end(&mut self, _: &mut Vec<Delta>) -> Result<(), Failed> {
@@ -176,7 +190,8 @@ impl ResponsesDecode {
     }
 
     fn push(&mut self, index: Option<u64>, id: Option<&str>, body: Body) -> usize {
-        self.items.push(Item { index, id: id.map(Box::from), done: false, body });
+        let id = id.filter(|id| index.is_none() && id.len() <= ID_CAP_BYTES).map(Box::from);
+        self.items.push(Item { index, id, done: false, body });
         self.items.len() - 1
     }
 
@@ -498,8 +513,9 @@ fn end_message(
 }
 
 fn end_refusal(refusal: &Grown, blocks: &mut Blocks, out: &mut Vec<Delta>) {
-    let state = serde_json::json!({"type": "refusal", "refusal": refusal.text()});
-    blocks.state(refusal.block, state.to_string().into(), out);
+    let words = serde_json::Value::from(refusal.text());
+    let state = format!(r#"{{"type":"refusal","refusal":{words}}}"#);
+    blocks.state(refusal.block, state.into(), out);
     blocks.end(refusal.block, out);
 }
 
@@ -518,12 +534,33 @@ fn usage(response: &wire::Response<'_>) -> Option<Usage> {
 }
 
 fn metadata(response: &wire::Response<'_>) -> Metadata {
-    let told = [("response_id", &response.id), ("served_model", &response.model)];
-    let told = told.into_iter().filter_map(|(key, word)| Some((key, word.some()?)));
-    Metadata::fitted(told.map(|(key, text)| (key, Value::Text(text.to_owned()))))
+    let details = wire::read::<wire::Incomplete<'_>>(response.incomplete_details);
+    let told = [
+        ("response_id", response.id.some()),
+        ("model", response.model.some()),
+        ("stop_reason", details.as_ref().and_then(|details| details.reason.some())),
+    ];
+    let told = told.into_iter().filter_map(|(key, text)| Some((key, text?.to_owned())));
+    Metadata::fitted(told.map(|(key, text)| (key, Value::Text(text))))
 }
 
 /// The failure that an error object tells of.
 fn told(error: &str) -> Failed {
-    Failed::new(FailureKind::Refused, error)
+    let code = serde_json::from_str::<wire::Error<'_>>(error).unwrap_or_default().code;
+    let failed = reply::told(None, &[], error.as_bytes());
+    match code.get().and_then(kind_of) {
+        Some(kind) => Failed { kind, ..failed },
+        None => failed,
+    }
+}
+
+/// What can be done about an error whose code says so only in this protocol.
+fn kind_of(code: &str) -> Option<FailureKind> {
+    match code {
+        "server_error" => Some(FailureKind::Busy),
+        // However it sounds, the same request would fail again.
+        "vector_store_timeout" => Some(FailureKind::Refused),
+        image if image.contains("image") => Some(FailureKind::Refused),
+        _ => None,
+    }
 }

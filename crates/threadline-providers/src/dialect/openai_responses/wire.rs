@@ -158,6 +158,14 @@ pub(super) struct Details {
     pub(super) reasoning_tokens: Count,
 }
 
+/// What went wrong.
+#[derive(Debug, Default, serde::Deserialize)]
+pub(super) struct Error<'a> {
+    /// What it is.
+    #[serde(borrow, default)]
+    pub(super) code: Word<'a>,
+}
+
 /// Reads a value that may be absent or something else.
 pub(super) fn read<'a, T: Deserialize<'a>>(raw: Option<&'a RawValue>) -> Option<T> {
     serde_json::from_str(raw?.get()).ok()

@@ -1,0 +1,1 @@
+//! Every rule takes a valid body and refuses its mutants.
