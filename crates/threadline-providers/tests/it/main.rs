@@ -1,9 +1,4 @@
 //! The providers' integration tests, in one binary.
-
-mod recordings;
-mod reply;
-mod responses;
-mod sse;
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -13,3 +8,8 @@ mod sse;
     reason = "a test stops where something is wrong, in its helpers too"
 )]
 
+mod anthropic;
+mod recordings;
+mod reply;
+mod responses;
+mod sse;
