@@ -8,5 +8,9 @@
     reason = "a test stops where something is wrong, in its helpers too"
 )]
 
+mod anthropic;
 mod gemini;
 mod recordings;
+mod reply;
+mod responses;
+mod sse;
