@@ -70,7 +70,9 @@ pub mod render;
 pub mod reply;
 pub mod scripted;
 
+mod json;
 mod play;
+mod schema;
 mod speech;
 #[cfg(test)]
 mod testing;
