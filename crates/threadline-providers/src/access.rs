@@ -1,5 +1,7 @@
 //! Access: how a model is reached. Where its requests go, as whom, and in which form.
 
+mod resolve;
+
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -40,6 +42,20 @@ pub enum KeyRef {
     File(PathBuf),
     /// In what a command prints.
     Command(Vec<String>),
+}
+
+impl fmt::Display for KeyRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Env(name) => write!(f, "the environment variable {name}"),
+            Self::File(path) => write!(f, "the key file {}", path.display()),
+            // Its arguments are not shown: they are nobody's business.
+            Self::Command(words) => {
+                let program = words.first().map_or("", String::as_str);
+                write!(f, "the key command {program:?}")
+            }
+        }
+    }
 }
 
 /// A key. It does not show itself.

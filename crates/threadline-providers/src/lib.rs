@@ -59,16 +59,21 @@
 //! ```
 
 pub mod access;
+pub mod capture;
 mod carry;
 pub mod dialect;
+pub mod endpoint;
 pub mod failed;
 pub mod guide;
+pub mod http;
 pub mod models;
 pub mod names;
+pub mod profile;
 pub mod quirks;
 pub mod render;
 pub mod reply;
 pub mod scripted;
+pub mod sse;
 
 mod json;
 mod play;

@@ -8,6 +8,7 @@
 //! - [`scribe`]: the plainest widget.
 //! - [`simulator`]: drivers in a world of its own, where everything goes wrong.
 //! - [`store_suite`]: what every store must do.
+//! - [`validator`]: the hard rules of the providers' request bodies, one list for each dialect.
 //! - `crash`, with the feature `crash-vfs`: a disk in memory under the real `SQLite` that loses power.
 
 #[cfg(feature = "bench")]
@@ -22,3 +23,4 @@ pub mod notation;
 pub mod scribe;
 pub mod simulator;
 pub mod store_suite;
+pub mod validator;

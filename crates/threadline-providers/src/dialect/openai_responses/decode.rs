@@ -1,27 +1,35 @@
-//! Events of OpenAI's Responses become deltas.
+//! Events of `OpenAI`'s Responses become deltas.
 //!
 //! Items are known by their place in the output, which may have gaps; where a server does not
 //! tell the place, by their id. What an item is in the end, its last event tells: that is where
 //! states come from, and text that was never sent in pieces.
 
+mod ends;
 mod grown;
 #[cfg(test)]
 mod tests;
+mod told;
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
-use threadline_core::history::fact::{FailureKind, Stop, Usage};
-use threadline_core::history::metadata::{Metadata, Value};
+use threadline_core::history::fact::Stop;
 use threadline_core::provider::{BlockIndex, BlockKind, Delta};
 
+use self::ends::{arguments, end, end_message, end_refusal, end_thinking, parts, refuse, said};
 use self::grown::{Grown, Part};
+use self::told::{metadata, usage};
 use super::wire;
 use crate::dialect::Decode;
 use crate::dialect::blocks::Blocks;
 use crate::failed::Failed;
 use crate::names::Names;
+
+/// The most items that one response may have: what is kept of them has no other limit.
+const ITEMS_CAP: usize = 4096;
+
+/// The longest id that an item is found by.
+const ID_CAP_BYTES: usize = 1024;
 
 /// Reads the events of one response.
 #[derive(Debug)]
@@ -40,7 +48,7 @@ pub(crate) struct ResponsesDecode {
 struct Item {
     /// Its place in the output, if it was told.
     index: Option<u64>,
-    /// What else it goes by: its id, or a call's.
+    /// What it goes by if not: its id, or a call's.
     id: Option<Box<str>>,
     /// Whether its last event came.
     done: bool,
@@ -75,9 +83,16 @@ impl Decode for ResponsesDecode {
         if self.over || data.is_empty() || data == "[DONE]" {
             return Ok(());
         }
-        let event: wire::Event<'_> = serde_json::from_str(data)
-            .map_err(|error| Failed::protocol(format!("an event is not JSON: {error}")))?;
-        self.take(&event, data, out)
+        let event: wire::Event<'_> = serde_json::from_str(data).map_err(|error| {
+            self.over = true;
+            Failed::protocol(format!("an event cannot be read: {error}"))
+        })?;
+        self.take(&event, data, out)?;
+        if self.items.len() > ITEMS_CAP {
+            self.over = true;
+            return Err(Failed::protocol(format!("the answer has more than {ITEMS_CAP} items")));
+        }
+        Ok(())
     }
 
     fn end(&mut self, _: &mut Vec<Delta>) -> Result<(), Failed> {
@@ -176,7 +191,8 @@ impl ResponsesDecode {
     }
 
     fn push(&mut self, index: Option<u64>, id: Option<&str>, body: Body) -> usize {
-        self.items.push(Item { index, id: id.map(Box::from), done: false, body });
+        let id = id.filter(|id| index.is_none() && id.len() <= ID_CAP_BYTES).map(Box::from);
+        self.items.push(Item { index, id, done: false, body });
         self.items.len() - 1
     }
 
@@ -376,7 +392,7 @@ impl ResponsesDecode {
 
     fn error(&mut self, error: &str) -> Failed {
         self.over = true;
-        told(error)
+        told::failed(error)
     }
 }
 
@@ -408,122 +424,4 @@ fn part(event: &wire::Event<'_>, of: Of) -> Part {
         Of::Summary => Part::Summary(event.summary_index.0.unwrap_or(0)),
         Of::Text | Of::Refusal | Of::Reasoning => Part::Content(event.content_index.0.unwrap_or(0)),
     }
-}
-
-fn parts(raw: Option<&RawValue>) -> Vec<wire::Part<'_>> {
-    wire::read(raw).unwrap_or_default()
-}
-
-/// The words of the parts that have any.
-fn said<'a, 'b>(
-    parts: &'a [wire::Part<'b>],
-    of: impl Fn(&'a wire::Part<'b>) -> &'a wire::Word<'b>,
-) -> Vec<&'a str> {
-    parts.iter().filter_map(|part| of(part).some()).collect()
-}
-
-/// A call's arguments as a text, whichever way they were written.
-fn arguments<'a>(item: &wire::Item<'a>) -> Option<Cow<'a, str>> {
-    let raw = item.arguments?;
-    if raw.get().starts_with('{') {
-        return Some(Cow::Borrowed(raw.get()));
-    }
-    wire::read::<wire::Word<'_>>(Some(raw))?.0
-}
-
-fn refuse(blocks: &mut Blocks, out: &mut Vec<Delta>) -> Grown {
-    let kind = BlockKind::Foreign { kind: "refusal".into() };
-    Grown::new(blocks.begin(kind, out), "")
-}
-
-fn end(block: BlockIndex, whole: bool, blocks: &mut Blocks, out: &mut Vec<Delta>) {
-    if whole {
-        blocks.end(block, out);
-    } else {
-        blocks.cut(block);
-    }
-}
-
-fn end_thinking(
-    thought: &mut Grown,
-    item: &wire::Item<'_>,
-    whole: bool,
-    blocks: &mut Blocks,
-    out: &mut Vec<Delta>,
-) {
-    let (summary, content) = (parts(item.summary), parts(item.content));
-    let mut words = said(&summary, |part| &part.text);
-    words.extend(said(&content, |part| &part.text));
-    thought.whole(&words, blocks, out);
-    if let Some(state) = thinking_state(item) {
-        blocks.state(thought.block, state, out);
-    }
-    end(thought.block, whole, blocks, out);
-}
-
-/// Reasoning as it goes back: without its id, which would tie it to an item that nobody keeps.
-/// None if there is nothing in it that the service could read.
-fn thinking_state(item: &wire::Item<'_>) -> Option<Arc<str>> {
-    let encrypted = item.encrypted_content.map(RawValue::get);
-    let encrypted = encrypted.filter(|raw| raw.starts_with('"') && *raw != "\"\"");
-    let content = item.content.filter(|_| !parts(item.content).is_empty()).map(RawValue::get);
-    if encrypted.is_none() && content.is_none() {
-        return None;
-    }
-    let summary = item.summary.map(RawValue::get).filter(|raw| raw.starts_with('['));
-    let mut state = format!(r#"{{"type":"reasoning","summary":{}"#, summary.unwrap_or("[]"));
-    for (name, value) in [("content", content), ("encrypted_content", encrypted)] {
-        if let Some(value) = value {
-            state.push_str(&format!(r#","{name}":{value}"#));
-        }
-    }
-    state.push('}');
-    Some(state.into())
-}
-
-fn end_message(
-    text: &mut Grown,
-    item: &wire::Item<'_>,
-    parts: &[wire::Part<'_>],
-    whole: bool,
-    blocks: &mut Blocks,
-    out: &mut Vec<Delta>,
-) {
-    text.whole(&said(parts, |part| &part.text), blocks, out);
-    let phase = item.phase.map(RawValue::get).filter(|raw| raw.starts_with('"'));
-    if let Some(phase) = phase.filter(|_| !text.text().is_empty()) {
-        blocks.state(text.block, format!(r#"{{"phase":{phase}}}"#).into(), out);
-    }
-    end(text.block, whole, blocks, out);
-}
-
-fn end_refusal(refusal: &Grown, blocks: &mut Blocks, out: &mut Vec<Delta>) {
-    let state = serde_json::json!({"type": "refusal", "refusal": refusal.text()});
-    blocks.state(refusal.block, state.to_string().into(), out);
-    blocks.end(refusal.block, out);
-}
-
-/// What it took, as far as it was told.
-fn usage(response: &wire::Response<'_>) -> Option<Usage> {
-    let usage = wire::read::<wire::Usage<'_>>(response.usage)?;
-    let input = wire::read::<wire::Details>(usage.input_tokens_details).unwrap_or_default();
-    let output = wire::read::<wire::Details>(usage.output_tokens_details).unwrap_or_default();
-    Some(Usage {
-        input: usage.input_tokens.0.unwrap_or(0),
-        output: usage.output_tokens.0.unwrap_or(0),
-        cached_input: input.cached_tokens.0,
-        cache_write: input.cache_write_tokens.0,
-        reasoning: output.reasoning_tokens.0,
-    })
-}
-
-fn metadata(response: &wire::Response<'_>) -> Metadata {
-    let told = [("response_id", &response.id), ("served_model", &response.model)];
-    let told = told.into_iter().filter_map(|(key, word)| Some((key, word.some()?)));
-    Metadata::fitted(told.map(|(key, text)| (key, Value::Text(text.to_owned()))))
-}
-
-/// The failure that an error object tells of.
-fn told(error: &str) -> Failed {
-    Failed::new(FailureKind::Refused, error)
 }
