@@ -12,8 +12,8 @@ use threadline_providers::reply::told;
 use crate::recordings::{self, Case, framed, unframed};
 
 /// The answer, or what had streamed and why it is not whole.
-fn decode<'a>(
-    events: impl IntoIterator<Item = &'a str>,
+fn decode(
+    events: impl IntoIterator<Item = &str>,
 ) -> Result<Assembled, (Box<Partial>, Failed)> {
     let mut decode = decoder(Dialect::Gemini, Names::default());
     let mut deltas = Vec::new();
