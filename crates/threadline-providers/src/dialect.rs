@@ -6,6 +6,7 @@
 
 pub(crate) mod anthropic;
 pub(crate) mod blocks;
+pub(crate) mod gemini;
 pub(crate) mod openai_chat;
 pub(crate) mod openai_responses;
 
@@ -75,10 +76,9 @@ pub trait Decode: Send {
 /// A decoder of the answer to a request in this dialect that named its tools so.
 pub fn decoder(dialect: Dialect, names: Names) -> Box<dyn Decode> {
     match dialect {
-        Dialect::OpenAiChat | Dialect::Gemini => {
-            Box::new(openai_chat::decode::ChatDecode::new(names))
-        }
+        Dialect::OpenAiChat => Box::new(openai_chat::decode::ChatDecode::new(names)),
         Dialect::OpenAiResponses => Box::new(openai_responses::decode::ResponsesDecode::new(names)),
         Dialect::Anthropic => Box::new(anthropic::decode::AnthropicDecode::new(names)),
+        Dialect::Gemini => Box::new(gemini::decode::GeminiDecode::new(names)),
     }
 }

@@ -379,8 +379,12 @@ fn unreadable(data: &str, error: &serde_json::Error) -> Result<(), Failed> {
     match head.as_ref().map(|head| text(head.kind.as_ref())) {
         Ok("error") => Err(failed(data)),
         Ok(
-            "message_start" | "message_delta" | "message_stop" | "content_block_start"
-            | "content_block_delta" | "content_block_stop",
+            "message_start"
+            | "message_delta"
+            | "message_stop"
+            | "content_block_start"
+            | "content_block_delta"
+            | "content_block_stop",
         )
         | Err(_) => Err(Failed::protocol(format!("an event could not be read: {error}"))),
         Ok(_) => Ok(()),
