@@ -6,4 +6,5 @@
 //! the block itself. Both are small JSON objects: a later form gets a key of its own.
 
 pub(crate) mod decode;
+pub(crate) mod encode;
 mod wire;

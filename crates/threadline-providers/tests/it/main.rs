@@ -8,5 +8,8 @@
     reason = "a test stops where something is wrong, in its helpers too"
 )]
 
+mod anthropic;
 mod recordings;
+mod reply;
 mod responses;
+mod sse;

@@ -19,6 +19,7 @@ use crate::dialect::Decode;
 use crate::dialect::blocks::Blocks;
 use crate::failed::Failed;
 use crate::names::Names;
+use crate::reply;
 
 /// Reads one answer.
 #[derive(Debug)]
@@ -27,6 +28,8 @@ pub(crate) struct AnthropicDecode {
     blocks: Blocks,
     /// The blocks that have started and not stopped, by their index.
     open: Vec<(u64, Slot)>,
+    /// The calls that have stopped without arguments.
+    bare: Vec<BlockIndex>,
     /// The message's id, once it has started.
     message: Option<String>,
     counts: Counts,
@@ -84,6 +87,7 @@ impl AnthropicDecode {
             names,
             blocks: Blocks::default(),
             open: Vec::new(),
+            bare: Vec::new(),
             message: None,
             counts: Counts::default(),
             stop: None,
@@ -105,6 +109,7 @@ impl AnthropicDecode {
                 Ok(())
             }
             Some("message_stop") => self.message_stop(out),
+            Some("message") => self.whole(data, out),
             Some("error") => Err(failed(data)),
             // Compatible servers tell errors in another vendor's form.
             None if event.error.is_some() => Err(failed(data)),
@@ -114,7 +119,18 @@ impl AnthropicDecode {
 
     fn message_start(&mut self, event: &Event<'_>, out: &mut Vec<Delta>) -> Result<(), Failed> {
         let Some(raw) = event.message else { return Ok(()) };
-        let message: Message<'_> = read(raw)?;
+        self.begin_message(&read(raw.get())?, out)
+    }
+
+    /// A message all at once: the answer of a server that does not stream.
+    fn whole(&mut self, data: &str, out: &mut Vec<Delta>) -> Result<(), Failed> {
+        let message: Message<'_> = read(data)?;
+        self.begin_message(&message, out)?;
+        self.stop(message.stop_reason.as_ref(), message.stop_details);
+        self.message_stop(out)
+    }
+
+    fn begin_message(&mut self, message: &Message<'_>, out: &mut Vec<Delta>) -> Result<(), Failed> {
         let id = text(message.id.as_ref());
         if let Some(known) = &self.message {
             return match known == id {
@@ -148,16 +164,16 @@ impl AnthropicDecode {
 
     /// Begins a block with what it has when it starts.
     fn begin(&mut self, raw: &RawValue, out: &mut Vec<Delta>) -> Result<Slot, Failed> {
-        let head: Head<'_> = read(raw)?;
+        let head: Head<'_> = read(raw.get())?;
         match text(head.kind.as_ref()) {
             "text" => {
-                let start: Start<'_> = read(raw)?;
+                let start: Start<'_> = read(raw.get())?;
                 let block = self.blocks.begin(BlockKind::Text, out);
                 self.blocks.fragment(block, text(start.text.as_ref()), out);
                 Ok(Slot::Text(block))
             }
             "thinking" => {
-                let start: Start<'_> = read(raw)?;
+                let start: Start<'_> = read(raw.get())?;
                 let block = self.blocks.begin(BlockKind::Thinking, out);
                 self.blocks.fragment(block, text(start.thinking.as_ref()), out);
                 let signature = text(start.signature.as_ref());
@@ -166,13 +182,13 @@ impl AnthropicDecode {
                 Ok(Slot::Thinking { block, signature })
             }
             "redacted_thinking" => {
-                let start: Start<'_> = read(raw)?;
+                let start: Start<'_> = read(raw.get())?;
                 let block = self.blocks.begin(BlockKind::Thinking, out);
                 let data = text(start.data.as_ref()).into();
                 self.blocks.state(block, state(&ThinkingState::Redacted(data)), out);
                 Ok(Slot::Whole(block))
             }
-            "tool_use" => self.begin_call(&read(raw)?, out),
+            "tool_use" => self.begin_call(&read(raw.get())?, out),
             kind => {
                 self.keep(raw.get())?;
                 let foreign = ForeignBlock::begin(kind, raw, &mut self.blocks, out);
@@ -256,8 +272,10 @@ impl AnthropicDecode {
             }
             Slot::Call { block, given } => {
                 let streamed = self.blocks.arguments(*block).is_some_and(|all| !all.is_empty());
-                if let Some(given) = given.as_ref().filter(|_| !streamed) {
-                    self.blocks.fragment(*block, given, out);
+                match given {
+                    _ if streamed => {}
+                    Some(given) => self.blocks.fragment(*block, given, out),
+                    None => self.bare.push(*block),
                 }
             }
             Slot::Foreign(foreign) => foreign.settle(&mut self.blocks, out),
@@ -267,11 +285,15 @@ impl AnthropicDecode {
     fn message_delta(&mut self, event: &Event<'_>, out: &mut Vec<Delta>) {
         self.count(event.usage, out);
         let Some(delta) = &event.delta else { return };
-        if let Some(reason) = &delta.stop_reason {
+        self.stop(delta.stop_reason.as_ref(), delta.stop_details);
+    }
+
+    fn stop(&mut self, reason: Option<&Str<'_>>, details: Option<&RawValue>) {
+        if let Some(reason) = reason {
             self.stop = Some(stop(&reason.0));
             self.tell("stop_reason", &reason.0);
         }
-        let details = delta.stop_details.map(RawValue::get);
+        let details = details.map(RawValue::get);
         let details = details.and_then(|raw| serde_json::from_str::<StopDetails<'_>>(raw).ok());
         if let Some(details) = details {
             self.tell("stop_category", text(details.category.as_ref()));
@@ -285,6 +307,12 @@ impl AnthropicDecode {
         };
         for (_, slot) in std::mem::take(&mut self.open) {
             self.settle(&slot, out);
+        }
+        // A call without arguments has none, unless the output limit may have cut it.
+        for block in std::mem::take(&mut self.bare) {
+            if stop != Stop::Length {
+                self.blocks.fragment(block, "{}", out);
+            }
         }
         let metadata = Metadata::fitted(self.told.drain(..));
         self.blocks.finish(stop, metadata, out);
@@ -393,12 +421,12 @@ fn unreadable(data: &str, error: &serde_json::Error) -> Result<(), Failed> {
 
 /// What an error event says.
 fn failed(data: &str) -> Failed {
-    Failed::protocol(data)
+    reply::told(None, &[], data.as_bytes())
 }
 
-fn read<'a, T: Deserialize<'a>>(raw: &'a RawValue) -> Result<T, Failed> {
-    let read = serde_json::from_str(raw.get());
-    read.map_err(|error| Failed::protocol(format!("a block could not be read: {error}")))
+fn read<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, Failed> {
+    let read = serde_json::from_str(json);
+    read.map_err(|error| Failed::protocol(format!("a part of the answer is unreadable: {error}")))
 }
 
 fn text<'a>(text: Option<&'a Str<'_>>) -> &'a str {

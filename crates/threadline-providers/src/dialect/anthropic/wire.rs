@@ -1,4 +1,6 @@
-//! Anthropic's JSON: the events of an answer.
+//! Anthropic's JSON: the events of an answer, the state of thinking, and the body of a request.
+
+pub(super) mod body;
 
 use std::borrow::Cow;
 
@@ -57,7 +59,7 @@ pub(super) struct Head<'a> {
     pub(super) kind: Option<Str<'a>>,
 }
 
-/// The message as it starts.
+/// The message as it starts, or all of it.
 #[derive(Debug, Deserialize)]
 pub(super) struct Message<'a> {
     #[serde(borrow)]
@@ -68,6 +70,10 @@ pub(super) struct Message<'a> {
     pub(super) content: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(super) usage: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) stop_reason: Option<Str<'a>>,
+    #[serde(borrow)]
+    pub(super) stop_details: Option<&'a RawValue>,
 }
 
 /// A block of a kind that we know, as it starts.

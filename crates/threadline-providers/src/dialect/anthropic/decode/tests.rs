@@ -134,7 +134,11 @@ fn text_with_pings_padding_and_unknown_things_around_it() {
         ended(0),
         "[DONE]".to_owned(),
     ];
-    assert_snapshot!(answer("end_turn", &all), @"");
+    assert_snapshot!(answer("end_turn", &all), @"
+    says: Hello
+    there None
+    Done 10+7 (-/-/-) model=m response_id=msg_1 stop_reason=end_turn
+    ");
 }
 
 #[test]
@@ -151,7 +155,12 @@ fn blocks_are_told_apart_by_index() {
         started(0, r#"{"type":"text","text":"again"}"#),
         ended(0),
     ];
-    assert_snapshot!(answer("tool_use", &all), @"");
+    assert_snapshot!(answer("tool_use", &all), @r#"
+    says: both None
+    calls zoom#toolu_a: {"x": 1}
+    says: again None
+    Done 10+7 (-/-/-) model=m response_id=msg_1 stop_reason=tool_use
+    "#);
 }
 
 #[test]
@@ -173,7 +182,14 @@ fn thinking_has_its_signature_as_state_even_with_no_words() {
         piece(4, r#"{"type":"signature_delta","signature":""}"#),
         ended(4),
     ];
-    assert_snapshot!(answer("end_turn", &all), @"");
+    assert_snapshot!(answer("end_turn", &all), @r#"
+    thinks: Let me see. Some("{\"signature\":\"Eq/\\\"==\"}")
+    thinks:  Some("{\"signature\":\"Er==\"}")
+    thinks:  Some("{\"redacted\":\"Em==\"}")
+    thinks: unsigned None
+    thinks: signed with nothing Some("{\"signature\":\"\"}")
+    Done 10+7 (-/-/-) model=m response_id=msg_1 stop_reason=end_turn
+    "#);
 }
 
 #[test]
@@ -190,7 +206,13 @@ fn a_call_may_have_its_whole_input_at_the_start_or_none_at_all() {
         piece(3, r#"{"type":"input_json_delta","partial_json":"{\"x\":2}"}"#),
         ended(3),
     ];
-    assert_snapshot!(answer("tool_use", &all), @"");
+    assert_snapshot!(answer("tool_use", &all), @r#"
+    calls whole#a: {"x": 1}
+    calls none#b: {}
+    calls bare#: {}
+    calls both#d: {"x":2}
+    Done 10+7 (-/-/-) model=m response_id=msg_1 stop_reason=tool_use
+    "#);
 }
 
 #[test]
@@ -205,7 +227,12 @@ fn a_call_that_the_output_limit_cut_is_not_complete() {
         piece(2, r#"{"type":"input_json_delta","partial_json":"{\"x"}"#),
         ended(2),
     ];
-    assert_snapshot!(answer("max_tokens", &all), @"");
+    assert_snapshot!(answer("max_tokens", &all), @r#"
+    calls zoom#a: {"x":1}
+    calls zoom#b (cut): 
+    calls zoom#c (cut): {"x
+    Length 10+7 (-/-/-) model=m response_id=msg_1 stop_reason=max_tokens
+    "#);
 }
 
 #[test]
@@ -246,7 +273,16 @@ fn server_blocks_are_kept_whole_with_a_line_for_others() {
         started(6, r#"{"type":"server_tool_use","id":"u","name":"cut","input":{}}"#),
         piece(6, r#"{"type":"input_json_delta","partial_json":"{\"que"}"#),
     ];
-    assert_snapshot!(answer("max_tokens", &all), @"");
+    assert_snapshot!(answer("max_tokens", &all), @r#"
+    server_tool_use: web_search {"query": "sky"} {"id":"s","input":{"query": "sky"},"name":"web_search","type":"server_tool_use"}
+    web_search_tool_result: Sky · https://sky {"type":"web_search_tool_result","tool_use_id":"s","content":[{"type":"web_search_result","title":"Sky","url":"https://sky","encrypted_content":"E"},{"type":"odd","title":4}]}
+    web_search_tool_result: max_uses_exceeded {"type":"web_search_tool_result","tool_use_id":"t","content":{"type":"error","error_code":"max_uses_exceeded"}}
+    compaction: So far: sky. {"content":"So far: sky.","type":"compaction"}
+    hologram:  {"type":"hologram","text":{"deep":12345678901234567890123}}
+    unknown:  {}
+    server_tool_use: cut {} {"type":"server_tool_use","id":"u","name":"cut","input":{}}
+    Length 10+7 (-/-/-) model=m response_id=msg_1 stop_reason=max_tokens
+    "#);
 }
 
 #[test]
@@ -258,7 +294,28 @@ fn a_message_may_start_with_content() {
         stopped("tool_use"),
         STOP.to_owned(),
     ];
-    assert_snapshot!(told(&all), @"");
+    assert_snapshot!(told(&all), @r#"
+    says: So: None
+    calls zoom#a: {"x":1}
+    says: more None
+    Done 0+7 (-/-/-) response_id=m stop_reason=tool_use
+    "#);
+}
+
+#[test]
+fn a_message_may_come_all_at_once() {
+    let all = [r#"{"type":"message","id":"m","model":"n","content":[{"type":"thinking","thinking":"Hm.","signature":"Eq"},{"type":"tool_use","id":"a","name":"zoom","input":{"x":1}}],"stop_reason":"tool_use","usage":{"input_tokens":3,"output_tokens":4}}"#.to_owned()];
+    assert_snapshot!(told(&all), @r#"
+    thinks: Hm. Some("{\"signature\":\"Eq\"}")
+    calls zoom#a: {"x":1}
+    Done 3+4 (-/-/-) model=n response_id=m stop_reason=tool_use
+    "#);
+    assert_snapshot!(told(&[all[0].replace(r#""tool_use","usage""#, r#"null,"usage""#)]), @r#"
+    thinks: Hm. Some("{\"signature\":\"Eq\"}")
+    calls zoom#a (cut): {"x":1}
+    broke off 3+4 (-/-/-)
+    Protocol: the answer stopped without a reason
+    "#);
 }
 
 #[test]
@@ -289,7 +346,7 @@ fn a_refusal_tells_why() {
         r#"{"type":"message_delta","delta":{"stop_reason":"refusal","stop_details":{"category":"cyber","explanation":"no"}},"usage":{}}"#.to_owned(),
         STOP.to_owned(),
     ];
-    assert_snapshot!(told(&all), @"");
+    assert_snapshot!(told(&all), @"Refusal 10+1 (-/-/-) model=m response_id=msg_1 stop_category=cyber stop_explanation=no stop_reason=refusal");
 }
 
 #[test]
@@ -301,23 +358,37 @@ fn later_totals_count_and_the_input_includes_the_cache() {
         r#"{"type":"message_delta","delta":{},"usage":{"input_tokens":"many"}}"#.to_owned(),
         STOP.to_owned(),
     ];
-    assert_snapshot!(told(&all), @"");
+    assert_snapshot!(told(&all), @"Done 1020+30 (100/20/12) response_id=m stop_reason=end_turn");
 }
 
 #[test]
 fn an_answer_without_its_end_broke_off() {
     let text = started(0, r#"{"type":"text","text":"hal"}"#);
-    assert_snapshot!(told(&[MESSAGE.to_owned(), text.clone(), stopped("end_turn")]), @"");
-    assert_snapshot!(told(&[MESSAGE.to_owned(), text, STOP.to_owned()]), @"");
-    assert_snapshot!(told(&["[DONE]".to_owned()]), @"");
+    assert_snapshot!(told(&[MESSAGE.to_owned(), text.clone(), stopped("end_turn")]), @"
+    says: hal None
+    broke off 10+7 (-/-/-)
+    Protocol: the answer broke off before its end
+    ");
+    assert_snapshot!(told(&[MESSAGE.to_owned(), text, STOP.to_owned()]), @"
+    says: hal None
+    broke off 10+1 (-/-/-)
+    Protocol: the answer stopped without a reason
+    ");
+    assert_snapshot!(told(&["[DONE]".to_owned()]), @"
+    broke off 
+    Protocol: the answer broke off before its end
+    ");
 }
 
 #[test]
 fn the_same_message_may_start_twice_but_no_other() {
     let other = MESSAGE.replace("msg_1", "msg_2");
     let all = [MESSAGE.to_owned(), MESSAGE.to_owned(), stopped("end_turn"), STOP.to_owned()];
-    assert_snapshot!(told(&all), @"");
-    assert_snapshot!(told(&[MESSAGE.to_owned(), other]), @"");
+    assert_snapshot!(told(&all), @"Done 10+7 (-/-/-) model=m response_id=msg_1 stop_reason=end_turn");
+    assert_snapshot!(told(&[MESSAGE.to_owned(), other]), @"
+    broke off 10+1 (-/-/-)
+    Protocol: another message started within the answer
+    ");
 }
 
 #[test]
