@@ -1,3 +1,6 @@
+<<<<<<< HEAD
+
+=======
 //! Small streams of our own making, one for every rule.
 
 use std::fmt::Write as _;
@@ -554,3 +557,4 @@ proptest! {
         prop_assert_eq!(out, []);
     }
 }
+>>>>>>> part4
