@@ -46,8 +46,8 @@ enum Slot {
     Text(BlockIndex),
     Thinking {
         block: BlockIndex,
-        /// None until it is signed, if only with nothing.
-        signature: Option<String>,
+        /// Empty until it is signed; some servers sign with nothing.
+        signature: String,
     },
     Call {
         block: BlockIndex,
@@ -176,9 +176,8 @@ impl AnthropicDecode {
                 let start: Start<'_> = read(raw.get())?;
                 let block = self.blocks.begin(BlockKind::Thinking, out);
                 self.blocks.fragment(block, text(start.thinking.as_ref()), out);
-                let signature = text(start.signature.as_ref());
-                let signature = (!signature.is_empty()).then(|| signature.to_owned());
-                self.keep(signature.as_deref().unwrap_or_default())?;
+                let signature = text(start.signature.as_ref()).to_owned();
+                self.keep(&signature)?;
                 Ok(Slot::Thinking { block, signature })
             }
             "redacted_thinking" => {
@@ -231,7 +230,7 @@ impl AnthropicDecode {
             }
             ("signature_delta", Slot::Thinking { signature, .. }) => {
                 let more = text(piece.signature.as_ref());
-                signature.get_or_insert_default().push_str(more);
+                signature.push_str(more);
                 more.len()
             }
             ("input_json_delta", Slot::Foreign(foreign)) => {
@@ -265,7 +264,7 @@ impl AnthropicDecode {
         match slot {
             Slot::Text(_) | Slot::Whole(_) => {}
             Slot::Thinking { block, signature } => {
-                if let Some(signature) = signature {
+                if !signature.is_empty() {
                     let signed = ThinkingState::Signature(signature.into());
                     self.blocks.state(*block, state(&signed), out);
                 }
