@@ -59,11 +59,13 @@
 //! ```
 
 pub mod access;
+pub mod capture;
 mod carry;
 pub mod dialect;
 pub mod endpoint;
 pub mod failed;
 pub mod guide;
+pub mod http;
 pub mod models;
 pub mod names;
 pub mod profile;
@@ -71,6 +73,7 @@ pub mod quirks;
 pub mod render;
 pub mod reply;
 pub mod scripted;
+pub mod sse;
 
 mod json;
 mod play;

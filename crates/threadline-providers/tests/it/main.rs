@@ -10,3 +10,5 @@
 
 mod anthropic;
 mod recordings;
+mod reply;
+mod sse;
