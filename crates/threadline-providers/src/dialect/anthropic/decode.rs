@@ -133,17 +133,17 @@ impl AnthropicDecode {
     fn begin_message(&mut self, message: &Message<'_>, out: &mut Vec<Delta>) -> Result<(), Failed> {
         let id = text(message.id.as_ref());
         if let Some(known) = &self.message {
-            return match known == id {
-                true => Ok(()),
-                false => Err(Failed::protocol("another message started within the answer")),
-            };
+            if known == id {
+                return Ok(());
+            }
+            return Err(Failed::protocol("another message started within the answer"));
         }
         self.message = Some(id.to_owned());
         self.tell("response_id", id);
         self.tell("model", text(message.model.as_ref()));
         self.count(message.usage, out);
-        let content = message.content.and_then(|raw| serde_json::from_str(raw.get()).ok());
-        for block in content.unwrap_or_else(Vec::<&RawValue>::new) {
+        let content = message.content.map(|raw| serde_json::from_str::<Vec<&RawValue>>(raw.get()));
+        for block in content.and_then(Result::ok).unwrap_or_default() {
             let slot = self.begin(block, out)?;
             self.settle(&slot, out);
             self.blocks.end(slot.block(), out);
@@ -210,10 +210,10 @@ impl AnthropicDecode {
         let Some(piece) = &event.delta else { return Ok(()) };
         let place = self.open.iter().rposition(|(index, _)| Some(*index) == event.index);
         let Some((_, slot)) = place.and_then(|place| self.open.get_mut(place)) else {
-            return match says_something(piece) {
-                true => Err(Failed::protocol("a piece came of a block that is not open")),
-                false => Ok(()),
-            };
+            if says_something(piece) {
+                return Err(Failed::protocol("a piece came of a block that is not open"));
+            }
+            return Ok(());
         };
         let kept = match (text(piece.kind.as_ref()), slot) {
             ("text_delta", Slot::Text(block)) => {

@@ -38,7 +38,7 @@ pub(crate) fn encode(request: &Request, quirks: &Quirks) -> Encoded {
         mark_head(&mut tools, &mut system);
         messages::mark(&mut messages);
     }
-    let Effort { config, effort: level, max_tokens } = effort;
+    let Effort { config, level, max_tokens } = effort;
     let body = Body {
         model: &request.target.invocation.model,
         max_tokens,
