@@ -11,4 +11,5 @@
 mod anthropic;
 mod recordings;
 mod reply;
+mod responses;
 mod sse;

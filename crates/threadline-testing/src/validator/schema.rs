@@ -179,27 +179,24 @@ pub(super) fn parameter_names(schema: &Node<'_>) -> Vec<Found> {
 
 /// References that lead back to where they are.
 pub(super) fn recursion(schema: &Node<'_>) -> Vec<Found> {
-    let references = |at: &Node<'_>| -> Vec<String> {
-        all(at).iter().filter_map(|at| at.text_of("$ref")).map(str::to_owned).collect()
-    };
+    let references = all(schema).into_iter().filter(|at| at.text_of("$ref").is_some());
+    references
+        .filter(|at| reachable(schema, at).iter().any(|inner| std::ptr::eq(inner.value, at.value)))
+        .map(|at| at.found("refers to what it is in"))
+        .collect()
+}
+
+/// All schemas that a reference leads to, through others too.
+fn reachable<'a>(root: &Node<'a>, reference: &Node<'a>) -> Vec<Node<'a>> {
+    let mut names = BTreeSet::new();
     let mut found = Vec::new();
-    for at in all(schema) {
-        let Some(start) = at.text_of("$ref") else { continue };
-        let mut seen = BTreeSet::new();
-        let mut open = vec![start.to_owned()];
-        while let Some(name) = open.pop() {
-            let target = name.strip_prefix('#').and_then(|to| schema.value.pointer(to));
-            if let Some(target) = target.filter(|_| seen.insert(name)) {
-                open.extend(references(&Node::root(target)));
-            }
-        }
-        let again = seen.iter().filter_map(|name| name.strip_prefix('#'));
-        let mut targets = again.filter_map(|to| schema.value.pointer(to));
-        // It is within what it refers to.
-        if targets.any(|target| {
-            all(&Node::root(target)).iter().any(|inner| std::ptr::eq(inner.value, at.value))
-        }) {
-            found.push(at.found("refers to what it is in"));
+    let mut open: Vec<&str> = reference.text_of("$ref").into_iter().collect();
+    while let Some(name) = open.pop() {
+        let target = name.strip_prefix('#').and_then(|pointer| root.value.pointer(pointer));
+        if let Some(target) = target.filter(|_| names.insert(name)) {
+            let inner = all(&Node::root(target));
+            open.extend(inner.iter().filter_map(|at| at.text_of("$ref")));
+            found.extend(inner);
         }
     }
     found

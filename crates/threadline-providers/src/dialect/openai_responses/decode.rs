@@ -1,28 +1,29 @@
-//! Events of OpenAI's Responses become deltas.
+//! Events of `OpenAI`'s Responses become deltas.
 //!
 //! Items are known by their place in the output, which may have gaps; where a server does not
 //! tell the place, by their id. What an item is in the end, its last event tells: that is where
 //! states come from, and text that was never sent in pieces.
 
+mod ends;
 mod grown;
 #[cfg(test)]
 mod tests;
+mod told;
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
-use threadline_core::history::fact::{FailureKind, Stop, Usage};
-use threadline_core::history::metadata::{Metadata, Value};
+use threadline_core::history::fact::Stop;
 use threadline_core::provider::{BlockIndex, BlockKind, Delta};
 
+use self::ends::{arguments, end, end_message, end_refusal, end_thinking, parts, refuse, said};
 use self::grown::{Grown, Part};
+use self::told::{metadata, usage};
 use super::wire;
 use crate::dialect::Decode;
 use crate::dialect::blocks::Blocks;
 use crate::failed::Failed;
 use crate::names::Names;
-use crate::reply;
 
 /// The most items that one response may have: what is kept of them has no other limit.
 const ITEMS_CAP: usize = 4096;
@@ -391,7 +392,7 @@ impl ResponsesDecode {
 
     fn error(&mut self, error: &str) -> Failed {
         self.over = true;
-        told(error)
+        told::failed(error)
     }
 }
 
@@ -422,145 +423,5 @@ fn part(event: &wire::Event<'_>, of: Of) -> Part {
     match of {
         Of::Summary => Part::Summary(event.summary_index.0.unwrap_or(0)),
         Of::Text | Of::Refusal | Of::Reasoning => Part::Content(event.content_index.0.unwrap_or(0)),
-    }
-}
-
-fn parts(raw: Option<&RawValue>) -> Vec<wire::Part<'_>> {
-    wire::read(raw).unwrap_or_default()
-}
-
-/// The words of the parts that have any.
-fn said<'a, 'b>(
-    parts: &'a [wire::Part<'b>],
-    of: impl Fn(&'a wire::Part<'b>) -> &'a wire::Word<'b>,
-) -> Vec<&'a str> {
-    parts.iter().filter_map(|part| of(part).some()).collect()
-}
-
-/// A call's arguments as a text, whichever way they were written.
-fn arguments<'a>(item: &wire::Item<'a>) -> Option<Cow<'a, str>> {
-    let raw = item.arguments?;
-    if raw.get().starts_with('{') {
-        return Some(Cow::Borrowed(raw.get()));
-    }
-    wire::read::<wire::Word<'_>>(Some(raw))?.0
-}
-
-fn refuse(blocks: &mut Blocks, out: &mut Vec<Delta>) -> Grown {
-    let kind = BlockKind::Foreign { kind: "refusal".into() };
-    Grown::new(blocks.begin(kind, out), "")
-}
-
-fn end(block: BlockIndex, whole: bool, blocks: &mut Blocks, out: &mut Vec<Delta>) {
-    if whole {
-        blocks.end(block, out);
-    } else {
-        blocks.cut(block);
-    }
-}
-
-fn end_thinking(
-    thought: &mut Grown,
-    item: &wire::Item<'_>,
-    whole: bool,
-    blocks: &mut Blocks,
-    out: &mut Vec<Delta>,
-) {
-    let (summary, content) = (parts(item.summary), parts(item.content));
-    let mut words = said(&summary, |part| &part.text);
-    words.extend(said(&content, |part| &part.text));
-    thought.whole(&words, blocks, out);
-    if let Some(state) = thinking_state(item) {
-        blocks.state(thought.block, state, out);
-    }
-    end(thought.block, whole, blocks, out);
-}
-
-/// Reasoning as it goes back: without its id, which would tie it to an item that nobody keeps.
-/// None if there is nothing in it that the service could read.
-fn thinking_state(item: &wire::Item<'_>) -> Option<Arc<str>> {
-    let encrypted = item.encrypted_content.map(RawValue::get);
-    let encrypted = encrypted.filter(|raw| raw.starts_with('"') && *raw != "\"\"");
-    let content = item.content.filter(|_| !parts(item.content).is_empty()).map(RawValue::get);
-    if encrypted.is_none() && content.is_none() {
-        return None;
-    }
-    let summary = item.summary.map(RawValue::get).filter(|raw| raw.starts_with('['));
-    let mut state = format!(r#"{{"type":"reasoning","summary":{}"#, summary.unwrap_or("[]"));
-    for (name, value) in [("content", content), ("encrypted_content", encrypted)] {
-        if let Some(value) = value {
-            state.push_str(&format!(r#","{name}":{value}"#));
-        }
-    }
-    state.push('}');
-    Some(state.into())
-}
-
-fn end_message(
-    text: &mut Grown,
-    item: &wire::Item<'_>,
-    parts: &[wire::Part<'_>],
-    whole: bool,
-    blocks: &mut Blocks,
-    out: &mut Vec<Delta>,
-) {
-    text.whole(&said(parts, |part| &part.text), blocks, out);
-    let phase = item.phase.map(RawValue::get).filter(|raw| raw.starts_with('"'));
-    if let Some(phase) = phase.filter(|_| !text.text().is_empty()) {
-        blocks.state(text.block, format!(r#"{{"phase":{phase}}}"#).into(), out);
-    }
-    end(text.block, whole, blocks, out);
-}
-
-fn end_refusal(refusal: &Grown, blocks: &mut Blocks, out: &mut Vec<Delta>) {
-    let words = serde_json::Value::from(refusal.text());
-    let state = format!(r#"{{"type":"refusal","refusal":{words}}}"#);
-    blocks.state(refusal.block, state.into(), out);
-    blocks.end(refusal.block, out);
-}
-
-/// What it took, as far as it was told.
-fn usage(response: &wire::Response<'_>) -> Option<Usage> {
-    let usage = wire::read::<wire::Usage<'_>>(response.usage)?;
-    let input = wire::read::<wire::Details>(usage.input_tokens_details).unwrap_or_default();
-    let output = wire::read::<wire::Details>(usage.output_tokens_details).unwrap_or_default();
-    Some(Usage {
-        input: usage.input_tokens.0.unwrap_or(0),
-        output: usage.output_tokens.0.unwrap_or(0),
-        cached_input: input.cached_tokens.0,
-        cache_write: input.cache_write_tokens.0,
-        reasoning: output.reasoning_tokens.0,
-    })
-}
-
-fn metadata(response: &wire::Response<'_>) -> Metadata {
-    let details = wire::read::<wire::Incomplete<'_>>(response.incomplete_details);
-    let told = [
-        ("response_id", response.id.some()),
-        ("model", response.model.some()),
-        ("stop_reason", details.as_ref().and_then(|details| details.reason.some())),
-    ];
-    let told = told.into_iter().filter_map(|(key, text)| Some((key, text?.to_owned())));
-    Metadata::fitted(told.map(|(key, text)| (key, Value::Text(text))))
-}
-
-/// The failure that an error object tells of.
-fn told(error: &str) -> Failed {
-    let code = serde_json::from_str::<wire::Error<'_>>(error).unwrap_or_default().code;
-    let failed = reply::told(None, &[], error.as_bytes());
-    match code.get().and_then(kind_of) {
-        Some(kind) => Failed { kind, ..failed },
-        None => failed,
-    }
-}
-
-/// What can be done about an error whose code says so only in this protocol.
-fn kind_of(code: &str) -> Option<FailureKind> {
-    match code {
-        "server_error" => Some(FailureKind::Busy),
-        // However it sounds, the same request would fail again.
-        "vector_store_timeout" => Some(FailureKind::Refused),
-        image if image.contains("image") => Some(FailureKind::Refused),
-        _ => None,
     }
 }

@@ -1,4 +1,4 @@
-//! The JSON of OpenAI's Responses, as far as it is read.
+//! The JSON of `OpenAI`'s Responses, as far as it is read.
 //!
 //! Reading borrows and is lenient: a field of a type that is not expected counts as absent, so
 //! that an event of a kind that nobody knows never ends an answer.
@@ -148,14 +148,14 @@ pub(super) struct Usage<'a> {
 #[derive(Debug, Default, serde::Deserialize)]
 pub(super) struct Details {
     /// Prompt tokens read from a cache.
-    #[serde(default)]
-    pub(super) cached_tokens: Count,
+    #[serde(default, rename = "cached_tokens")]
+    pub(super) cached: Count,
     /// Prompt tokens written to a cache.
-    #[serde(default)]
-    pub(super) cache_write_tokens: Count,
+    #[serde(default, rename = "cache_write_tokens")]
+    pub(super) cache_write: Count,
     /// Generated tokens that were reasoning.
-    #[serde(default)]
-    pub(super) reasoning_tokens: Count,
+    #[serde(default, rename = "reasoning_tokens")]
+    pub(super) reasoning: Count,
 }
 
 /// What went wrong.

@@ -239,7 +239,8 @@ pub(super) fn early_outputs(body: &Body<'_>) -> Vec<Found> {
                 && item.text_of("call_id") == output.text_of("call_id")
         };
         let later = items.iter().skip(place).any(is_call);
-        if kind(output) == Some("function_call_output") && later {
+        let earlier = items.iter().take(place).any(is_call);
+        if kind(output) == Some("function_call_output") && later && !earlier {
             found.push(output.found("before its call"));
         }
     }

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
-use threadline_core::history::fact::Digest;
+use threadline_core::history::fact::{Digest, FailureKind};
+use threadline_core::history::metadata::Metadata;
 use threadline_core::provider::{Assembler, Broken, Prepared};
 
 use super::*;
