@@ -1,0 +1,1 @@
+//! Request bodies, rule by rule.
