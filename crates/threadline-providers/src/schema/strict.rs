@@ -1,6 +1,6 @@
 //! A schema that a model is held to, as `OpenAI` has it.
 
-use super::{Fitted, names};
+use super::{Fitted, list_of};
 use crate::json::{Json, Members, get, put};
 
 /// How deep properties and items may lie.
@@ -150,7 +150,7 @@ impl Writer {
         }
         put(out, "properties", Json::Object(properties));
         let all: Vec<&str> = all.iter().map(String::as_str).collect();
-        put(out, "required", names(&all));
+        put(out, "required", list_of(&all));
         put(out, "additionalProperties", Json::Flag(false));
         Some(())
     }
