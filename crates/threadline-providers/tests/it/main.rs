@@ -9,6 +9,7 @@
 )]
 
 mod anthropic;
+mod openai_chat;
 mod recordings;
 mod reply;
 mod responses;
