@@ -74,6 +74,7 @@ pub mod render;
 pub mod reply;
 pub mod scripted;
 pub mod sse;
+pub mod wired;
 
 mod json;
 mod play;

@@ -9,6 +9,7 @@
 )]
 
 mod anthropic;
+mod gemini;
 mod openai_chat;
 mod recordings;
 mod reply;
