@@ -58,16 +58,16 @@ impl Reader {
     }
 }
 
-fn read<'a>(events: impl IntoIterator<Item = &'a str>) -> Read {
+fn read(events: impl IntoIterator<Item = impl AsRef<str>>) -> Read {
     let mut reader = Reader::new();
     for event in events {
-        reader.event(event);
+        reader.event(event.as_ref());
     }
     reader.end()
 }
 
 /// The events of a body that comes in these chunks.
-fn read_chunks<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Read {
+fn read_chunks(chunks: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Read {
     let mut reader = Reader::new();
     let mut sse = Sse::default();
     for chunk in chunks {
@@ -77,7 +77,7 @@ fn read_chunks<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Read {
             }
             Ok::<(), TooLarge>(())
         };
-        sse.push(chunk, each).unwrap();
+        sse.push(chunk.as_ref(), each).unwrap();
     }
     reader.end()
 }
@@ -122,7 +122,7 @@ fn facts(answer: &Assembled) -> Value {
 fn every_stream_decodes_to_what_it_shows() {
     for case in streams() {
         let Case { file, id, .. } = &case;
-        let Read { answer, failed } = read(case.events.iter().map(String::as_str));
+        let Read { answer, failed } = read(&case.events);
         assert_eq!(failed, None, "{file} {id}");
         let answer = answer.unwrap();
         let mut expected = case.facts["facts"].clone();
@@ -151,7 +151,7 @@ fn every_stream_decodes_to_what_it_shows() {
 fn what_a_router_and_a_vendor_say_it_cost_is_kept() {
     let cost = |id: &str| {
         let case = streams().into_iter().find(|case| case.id.starts_with(id))?;
-        read(case.events.iter().map(String::as_str)).answer.unwrap().cost
+        read(&case.events).answer.unwrap().cost
     };
     if !streams().is_empty() {
         assert_eq!(cost("openrouter-streams-tool-call"), Some(Money(13_050)));
@@ -164,7 +164,7 @@ fn what_a_router_and_a_vendor_say_it_cost_is_kept() {
 fn thinking_comes_before_what_follows_from_it() {
     for case in streams() {
         let Case { file, id, .. } = &case;
-        let blocks = read(case.events.iter().map(String::as_str)).answer.unwrap().blocks;
+        let blocks = read(&case.events).answer.unwrap().blocks;
         let kinds: Vec<_> = blocks.iter().map(std::mem::discriminant).collect();
         let repeats = kinds.windows(2).any(|pair| pair[0] == pair[1]);
         let calls = blocks.iter().filter(|block| matches!(block, Block::ToolCall(_))).count();
@@ -179,7 +179,7 @@ fn thinking_comes_before_what_follows_from_it() {
 fn chunks_of_any_size_make_the_same_answer() {
     for case in streams() {
         let Case { file, id, raw, .. } = &case;
-        let whole = read(case.events.iter().map(String::as_str));
+        let whole = read(&case.events);
         assert_eq!(read_chunks(raw.as_bytes().chunks(1)), whole, "{file} {id} byte by byte");
         let lines = raw.split_inclusive('\n').map(str::as_bytes);
         assert_eq!(read_chunks(lines), whole, "{file} {id} line by line");
@@ -194,13 +194,17 @@ fn chunks_of_any_size_make_the_same_answer() {
 fn every_beginning_is_a_failure_with_a_part_of_the_answer_or_the_whole_of_it() {
     for case in streams() {
         let Case { file, id, .. } = &case;
-        let whole = read(case.events.iter().map(String::as_str)).answer.unwrap();
+        let whole = read(&case.events).answer.unwrap();
         for end in 0..case.events.len() {
-            let begun = read(case.events[..end].iter().map(String::as_str));
+            let begun = read(&case.events[..end]);
             match (begun.answer, begun.failed) {
                 (Err(partial), Some(failed)) => {
                     assert!(!failed.message.is_empty(), "{file} {id} at {end}");
-                    assert_begins(&partial.streamed, &whole.blocks, &format!("{file} {id} at {end}"));
+                    assert_begins(
+                        &partial.streamed,
+                        &whole.blocks,
+                        &format!("{file} {id} at {end}"),
+                    );
                 }
                 (Ok(answer), None) => {
                     assert_eq!(answer.blocks, whole.blocks, "{file} {id} at {end}");
@@ -222,7 +226,10 @@ fn an_event_that_is_cut_fails_without_losing_what_came_before() {
             let events = before.iter().map(String::as_str).chain([&last[..end]]);
             let read = read(events.collect::<Vec<_>>());
             let failed = read.failed.expect("half an event is none");
-            assert!(failed.message.contains("could not be read"), "{file} {id} at {end}: {failed:?}");
+            assert!(
+                failed.message.contains("could not be read"),
+                "{file} {id} at {end}: {failed:?}"
+            );
         }
         for event in case.events.iter().filter(|event| *event != "[DONE]") {
             for end in (1..event.len()).filter(|end| event.is_char_boundary(*end)) {

@@ -77,7 +77,8 @@ impl Decode for ChatDecode {
 
 impl ChatDecode {
     fn chunk(&mut self, data: &str, out: &mut Vec<Delta>) -> Result<(), Failed> {
-        let unread = |why: &dyn Display| Failed::protocol(format!("an event could not be read: {why}"));
+        let unread =
+            |why: &dyn Display| Failed::protocol(format!("an event could not be read: {why}"));
         // A list would be read as the fields of a chunk, in their order.
         if !data.starts_with('{') {
             return Err(unread(&"it is no object"));

@@ -144,7 +144,7 @@ fn details_of_thinking_are_kept_whole() {
         "stop",
     );
     insta::assert_snapshot!(told, @r#"
-    thinks "AB" Some("[{\"format\":\"x\",\"index\":0,\"signature\":\"sig\",\"text\":\"AB\",\"type\":\"reasoning.text\"},{\"data\":\"q1\",\"id\":\"r1\",\"index\":1,\"type\":\"reasoning.encrypted\"},{\"data\":\"q2\",\"id\":\"r2\",\"index\":1,\"type\":\"reasoning.encrypted\"}]")
+    thinks "AB" Some("[{\"type\":\"reasoning.text\",\"text\":\"AB\",\"index\":0,\"format\":\"x\",\"signature\":\"sig\"},{\"type\":\"reasoning.encrypted\",\"data\":\"q1\",\"id\":\"r1\",\"index\":1},{\"type\":\"reasoning.encrypted\",\"data\":\"q2\",\"id\":\"r2\",\"index\":1}]")
     says "so it is."
     Done
     "#);
@@ -158,12 +158,12 @@ fn details_of_thinking_are_kept_whole() {
     );
     insta::assert_snapshot!(bare, @r#"
     says "first, then more"
-    thinks "" Some("[{\"data\":\"q\",\"type\":\"reasoning.encrypted\"}]")
+    thinks "" Some("[{\"type\":\"reasoning.encrypted\",\"data\":\"q\"}]")
     Done
     "#);
     let summary = [r#"{"reasoning_details":[{"type":"reasoning.summary","summary":"In short"}]}"#];
     insta::assert_snapshot!(answer(&summary, "stop"), @r#"
-    thinks "In short" Some("[{\"summary\":\"In short\",\"type\":\"reasoning.summary\"}]")
+    thinks "In short" Some("[{\"type\":\"reasoning.summary\",\"summary\":\"In short\"}]")
     Done
     "#);
 }
