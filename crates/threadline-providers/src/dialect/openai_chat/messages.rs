@@ -196,7 +196,8 @@ fn append(last: &mut Message<'_>, pieces: Vec<Piece<'_>>, repairs: &mut Vec<Repa
             Piece::Media(media) => {
                 let Media { media_type, name, bytes } = media;
                 let name = name.unwrap_or("attachment");
-                said.push_str(&format!("[{name}: {media_type}, {} bytes, not shown]", bytes.len()));
+                let line = format!("[{name}: {media_type}, {} bytes, not shown]", bytes.len());
+                said.push_str(&line);
                 let what = "an attachment after results is only named: the server takes none there";
                 repairs.push(Repair { entry: None, what: what.into() });
             }

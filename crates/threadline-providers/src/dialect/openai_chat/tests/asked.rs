@@ -26,6 +26,9 @@ const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
 pub(super) const PDF: &[u8] = b"%PDF-1.7";
 pub(super) const WAV: &[u8] = b"RIFF";
 
+/// Bytes, their media type, and the file's name.
+pub(super) type Attached<'a> = (&'a [u8], &'a str, Option<&'a str>);
+
 /// What is asked, and whom.
 pub(super) struct Case {
     pub(super) request: Request,
@@ -109,7 +112,7 @@ impl Case {
         self.attaches(text, &[])
     }
 
-    pub(super) fn attaches(self, text: &str, attached: &[(&[u8], &str, Option<&str>)]) -> Self {
+    pub(super) fn attaches(self, text: &str, attached: &[Attached<'_>]) -> Self {
         let attachments = attachments(attached);
         self.part(Body::Input(InputPart { text: text.into(), attachments, screen: None }))
     }
@@ -130,10 +133,7 @@ impl Case {
         self.part(Body::Output(OutputPart { invocation, blocks, stop }))
     }
 
-    pub(super) fn results(
-        self,
-        results: &[(Status, &str, &[(&[u8], &str, Option<&str>)])],
-    ) -> Self {
+    pub(super) fn results(self, results: &[(Status, &str, &[Attached<'_>])]) -> Self {
         let output = Seq(u64::try_from(self.request.context.parts.len()).unwrap());
         let results = (0..).zip(results).map(|(index, (status, text, attached))| ResultPart {
             call: CallId { output, index },
@@ -198,7 +198,7 @@ fn invocation(model: &str) -> Invocation {
     }
 }
 
-fn attachments(attached: &[(&[u8], &str, Option<&str>)]) -> Vec<Attachment> {
+fn attachments(attached: &[Attached<'_>]) -> Vec<Attachment> {
     let each = attached.iter().map(|(bytes, media_type, name)| Attachment {
         digest: Digest::of(bytes),
         size: bytes.len() as u64,
@@ -239,7 +239,7 @@ pub(super) fn calls(id: &str, name: &str, arguments: &str) -> Block {
 
 pub(super) const SCHEMA: &str = r#"{"type":"object","properties":{"at":{"type":"string"}},"required":["at"],"additionalProperties":false}"#;
 pub(super) const PLAIN: &str = r#"{"type":"object","properties":{"at":{"type":"string"}}}"#;
-pub(super) const IMAGE: (&[u8], &str, Option<&str>) = (PNG, "image/png", Some("dog.png"));
+pub(super) const IMAGE: Attached<'static> = (PNG, "image/png", Some("dog.png"));
 
 /// A step in which two calls were made, thought out and answered.
 pub(super) fn two_calls(model: &str) -> Case {
