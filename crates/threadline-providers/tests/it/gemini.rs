@@ -12,9 +12,7 @@ use threadline_providers::reply::told;
 use crate::recordings::{self, Case, framed, unframed};
 
 /// The answer, or what had streamed and why it is not whole.
-fn decode(
-    events: impl IntoIterator<Item = &str>,
-) -> Result<Assembled, (Box<Partial>, Failed)> {
+fn decode(events: impl IntoIterator<Item = &str>) -> Result<Assembled, (Box<Partial>, Failed)> {
     let mut decode = decoder(Dialect::Gemini, Names::default());
     let mut deltas = Vec::new();
     let mut events = events.into_iter();
