@@ -10,6 +10,7 @@
 
 mod anthropic;
 mod gemini;
+mod openai_chat;
 mod recordings;
 mod reply;
 mod responses;

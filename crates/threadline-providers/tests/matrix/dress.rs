@@ -137,12 +137,14 @@ impl Dresser<'_> {
 
     fn block(&mut self, dialect: Dialect, place: usize, block: &mut Block) {
         match block {
+            // States are never others than those that a decoder of the dialect leaves.
             Block::Thinking(thinking) => {
-                if thinking.state.is_none() {
+                if thinking.state.as_deref().is_none_or(|state| !state.contains("redacted")) {
                     thinking.state = state(dialect);
                 }
             }
             Block::Text(text) => {
+                text.state = None;
                 if dialect == Dialect::Gemini && self.choices.percent(30) {
                     text.state = Some("RXA=".into());
                 } else if dialect == Dialect::OpenAiResponses && self.choices.percent(30) {
@@ -151,6 +153,7 @@ impl Dresser<'_> {
             }
             Block::ToolCall(call) => {
                 call.provider_id = self.id(dialect, place);
+                call.state = None;
                 if dialect == Dialect::Gemini && self.choices.percent(60) {
                     call.state = Some("RXA=".into());
                 }
@@ -162,7 +165,7 @@ impl Dresser<'_> {
                     call.complete = self.choices.percent(50);
                 }
             }
-            Block::Foreign(_) => {}
+            Block::Foreign(_) => *block = foreign(dialect),
         }
     }
 

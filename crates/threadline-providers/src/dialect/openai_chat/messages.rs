@@ -160,7 +160,11 @@ fn with_thinking<'a>(mut message: Message<'a>, quirks: &Quirks) -> Message<'a> {
 
 fn result(result: Result<'_>) -> Message<'_> {
     let Result { id, failed, text, media, .. } = result;
-    let text = if failed { Cow::Owned(format!("ERROR: {text}")) } else { text };
+    let text = match failed {
+        true if text.trim().is_empty() => Cow::Borrowed("ERROR: it failed and said nothing"),
+        true => Cow::Owned(format!("ERROR: {text}")),
+        false => text,
+    };
     let content = if media.is_empty() {
         Content::Text(text)
     } else {
