@@ -1,6 +1,3 @@
-<<<<<<< HEAD
-
-=======
 //! Small streams of our own making, one for every rule.
 
 use std::fmt::Write as _;
@@ -557,4 +554,3 @@ proptest! {
         prop_assert_eq!(out, []);
     }
 }
->>>>>>> part4
