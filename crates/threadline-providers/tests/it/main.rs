@@ -9,7 +9,10 @@
 )]
 
 mod anthropic;
+mod faults;
 mod recordings;
 mod reply;
 mod responses;
+mod server;
 mod sse;
+mod wired;

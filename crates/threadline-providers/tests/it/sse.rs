@@ -10,7 +10,7 @@ use threadline_providers::sse::{Frame, Sse, TooLarge};
 use crate::recordings;
 
 /// The names and data of all whole events.
-fn ours<'a>(chunks: impl Iterator<Item = &'a [u8]>) -> Vec<(String, String)> {
+fn ours(chunks: impl Iterator<Item = &[u8]>) -> Vec<(String, String)> {
     let mut events = Vec::new();
     let mut sse = Sse::default();
     for chunk in chunks {
@@ -26,10 +26,10 @@ fn ours<'a>(chunks: impl Iterator<Item = &'a [u8]>) -> Vec<(String, String)> {
 }
 
 /// The same by the other reader, which also gives events without data.
-fn theirs<'a>(chunks: impl Iterator<Item = &'a [u8]>) -> Vec<(String, String)> {
+fn theirs(chunks: impl Iterator<Item = &[u8]>) -> Vec<(String, String)> {
     let chunks: Vec<_> =
         chunks.map(|chunk| Ok::<_, std::io::Error>(Bytes::copy_from_slice(chunk))).collect();
-    let events = SseStream::from_byte_stream(stream::iter(chunks)).collect::<Vec<_>>();
+    let events = SseStream::from_bytes_stream(stream::iter(chunks)).collect::<Vec<_>>();
     let events = futures_util::FutureExt::now_or_never(events).unwrap();
     let events = events.into_iter().map(Result::unwrap);
     let pair =
