@@ -25,7 +25,7 @@ use threadline_providers::wired::Wired;
 use crate::server::{Server, Step};
 
 /// The key of all tests. It looks like none.
-pub(crate) const KEY: &str = "open sesame";
+pub(crate) const KEY: &str = "open-sesame";
 /// Longer than anything here takes, however slow the machine is.
 const FOREVER: Duration = Duration::from_secs(120);
 
@@ -193,7 +193,7 @@ async fn nothing_is_sent_before_it_is_announced() {
     let [request] = &*requests else { panic!("{requests:?}") };
     assert!(request.starts_with("POST /v1/chat/completions HTTP/1.1\r\n"), "{request}");
     for line in [
-        "authorization: Bearer open sesame",
+        "authorization: Bearer open-sesame",
         "accept: text/event-stream",
         "content-type: application/json",
         "x-own: yes",
@@ -248,7 +248,7 @@ async fn a_last_event_without_its_blank_line_counts() {
 
 #[tokio::test]
 async fn what_is_said_is_captured_without_the_key() {
-    let body = says("the key is open sesame") + &ends();
+    let body = says("the key is open-sesame") + &ends();
     let server = Server::start([whole(HEAD, &body)]).await;
     let folder = TempDir::new().unwrap();
     let capture = Arc::new(Capture::new(folder.path()).unwrap());
