@@ -73,6 +73,7 @@ pub mod quirks;
 pub mod render;
 pub mod reply;
 pub mod scripted;
+pub mod served;
 pub mod sse;
 
 mod json;
