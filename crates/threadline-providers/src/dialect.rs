@@ -6,13 +6,15 @@
 
 pub(crate) mod anthropic;
 pub(crate) mod blocks;
+pub(crate) mod gemini;
 pub(crate) mod openai_chat;
 pub(crate) mod openai_responses;
 
-use threadline_core::provider::{Delta, Repair};
+use threadline_core::provider::{Delta, Repair, Request};
 
 use crate::failed::Failed;
 use crate::names::Names;
+use crate::quirks::Quirks;
 
 /// A vendor's protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -75,10 +77,29 @@ pub trait Decode: Send {
 /// A decoder of the answer to a request in this dialect that named its tools so.
 pub fn decoder(dialect: Dialect, names: Names) -> Box<dyn Decode> {
     match dialect {
-        Dialect::OpenAiChat | Dialect::Gemini => {
-            Box::new(openai_chat::decode::ChatDecode::new(names))
-        }
+        Dialect::OpenAiChat => Box::new(openai_chat::decode::ChatDecode::new(names)),
         Dialect::OpenAiResponses => Box::new(openai_responses::decode::ResponsesDecode::new(names)),
         Dialect::Anthropic => Box::new(anthropic::decode::AnthropicDecode::new(names)),
+        Dialect::Gemini => Box::new(gemini::decode::GeminiDecode::new(names)),
+    }
+}
+
+/// The body for a request in this dialect. Pure: equal requests become equal bytes.
+pub fn encode(dialect: Dialect, request: &Request, quirks: &Quirks) -> Encoded {
+    match dialect {
+        Dialect::OpenAiChat => openai_chat::encode::encode(request, quirks),
+        Dialect::OpenAiResponses => openai_responses::encode::encode(request, quirks),
+        Dialect::Anthropic => anthropic::encode::encode(request, quirks),
+        Dialect::Gemini => gemini::encode::encode(request, quirks),
+    }
+}
+
+/// The version of a dialect's encoder: another one writes other bytes for the same request.
+pub const fn encoder_version(dialect: Dialect) -> u32 {
+    match dialect {
+        Dialect::OpenAiChat => openai_chat::ENCODER_VERSION,
+        Dialect::OpenAiResponses => openai_responses::ENCODER_VERSION,
+        Dialect::Anthropic => anthropic::encode::ENCODER_VERSION,
+        Dialect::Gemini => gemini::encode::ENCODER_VERSION,
     }
 }

@@ -217,11 +217,7 @@ fn host(url: &Url) -> String {
 fn add_headers(headers: &mut HeaderMap, call: &Call<'_>) -> Result<(), Failed> {
     for (name, value) in call.headers {
         let usable = HeaderName::try_from(name).ok().zip(HeaderValue::try_from(value).ok());
-        let (name, value) = usable.ok_or_else(|| {
-            let words =
-                format!("the header {name:?} cannot be sent; check the endpoint's settings");
-            Failed::new(FailureKind::Refused, words)
-        })?;
+        let (name, value) = usable.ok_or_else(|| unusable_header(name))?;
         headers.insert(name, value);
     }
     let Some((header, key)) = call.key else { return Ok(()) };
@@ -234,6 +230,12 @@ fn add_headers(headers: &mut HeaderMap, call: &Call<'_>) -> Result<(), Failed> {
         Failed::new(FailureKind::Unauthorised, words)
     })?;
     value.set_sensitive(true);
-    headers.insert(HeaderName::from_static(name), value);
+    let name = HeaderName::try_from(name).map_err(|_| unusable_header(name))?;
+    headers.insert(name, value);
     Ok(())
+}
+
+fn unusable_header(name: &str) -> Failed {
+    let words = format!("the header {name:?} cannot be sent; check the endpoint's settings");
+    Failed::new(FailureKind::Refused, words)
 }

@@ -75,6 +75,7 @@ pub mod reply;
 pub mod scripted;
 pub mod served;
 pub mod sse;
+pub mod wired;
 
 mod json;
 mod play;

@@ -25,7 +25,7 @@ const SCHEMA_CAP_BYTES: usize = 128 * 1024;
 pub(crate) struct Fitted {
     /// The schema: a JSON object of type `object`.
     pub(crate) schema: Box<RawValue>,
-    /// Whether it names no property at all.
+    /// Whether it takes no arguments at all.
     pub(crate) empty: bool,
     /// What was changed, for people; nothing if nothing was.
     pub(crate) changes: Vec<String>,
@@ -211,6 +211,13 @@ fn anything() -> Members {
     ]
 }
 
+/// Whether a schema takes no arguments at all.
 fn is_empty(members: &Members) -> bool {
-    get(members, "properties").and_then(Json::members).is_none_or(Vec::is_empty)
+    members.iter().all(|(word, value)| match (&**word, value) {
+        ("properties", Json::Object(properties)) => properties.is_empty(),
+        ("required", Json::List(names)) => names.is_empty(),
+        ("type" | "title" | "description" | "$schema" | "$id" | "$comment", _)
+        | ("additionalProperties", Json::Flag(_)) => true,
+        _ => false,
+    })
 }

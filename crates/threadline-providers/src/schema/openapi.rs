@@ -52,7 +52,9 @@ pub(super) fn subset(root: &Members) -> Fitted {
     if writer.book.cut {
         writer.changed("a reference in its schema was left out");
     }
-    Fitted::new(out, writer.changes)
+    // An object without properties is refused, whatever else is said of it.
+    let empty = get(&out, "properties").is_none();
+    Fitted { empty, ..Fitted::new(out, writer.changes) }
 }
 
 struct Writer<'a> {

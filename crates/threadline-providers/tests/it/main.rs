@@ -9,6 +9,7 @@
 )]
 
 mod anthropic;
+mod gemini;
 mod recordings;
 mod reply;
 mod responses;

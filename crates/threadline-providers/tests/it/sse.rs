@@ -29,7 +29,7 @@ fn ours<'a>(chunks: impl Iterator<Item = &'a [u8]>) -> Vec<(String, String)> {
 fn theirs<'a>(chunks: impl Iterator<Item = &'a [u8]>) -> Vec<(String, String)> {
     let chunks: Vec<_> =
         chunks.map(|chunk| Ok::<_, std::io::Error>(Bytes::copy_from_slice(chunk))).collect();
-    let events = SseStream::from_byte_stream(stream::iter(chunks)).collect::<Vec<_>>();
+    let events = SseStream::from_bytes_stream(stream::iter(chunks)).collect::<Vec<_>>();
     let events = futures_util::FutureExt::now_or_never(events).unwrap();
     let events = events.into_iter().map(Result::unwrap);
     let pair =

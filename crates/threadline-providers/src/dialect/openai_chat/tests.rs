@@ -1,0 +1,4 @@
+//! Small streams and requests of our own making, one for each thing that servers do differently.
+
+mod decode;
+mod encode;
