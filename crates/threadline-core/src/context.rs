@@ -7,6 +7,7 @@
 
 pub mod compare;
 mod digest;
+mod media;
 pub mod plan;
 pub mod recap;
 mod render;
@@ -14,6 +15,7 @@ mod words;
 
 use std::sync::Arc;
 
+pub use self::media::{MEDIA_CAP_BYTES, wanted_media};
 pub use self::render::{Material, PROJECTION_VERSION, render};
 use crate::history::fact::{Attachment, Block, Invocation, Status, Stop};
 pub use crate::history::sections::Level;

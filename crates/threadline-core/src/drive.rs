@@ -13,8 +13,11 @@
 mod appending;
 mod asking;
 mod calls;
+mod choosing;
 mod command;
+mod cut;
 mod event;
+mod failing;
 mod items;
 mod place;
 pub mod planted;

@@ -4,6 +4,7 @@
 //! that every attempt is projected for its own target and on record.
 
 mod assemble;
+mod cost;
 mod delta;
 mod error;
 mod models;
@@ -12,6 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use assemble::{ANSWER_CAP_BYTES, Assembled, Assembler, Broken, Partial, Progress};
+pub use cost::cost;
 pub use delta::{BlockIndex, BlockKind, Delta, DeltaStream, Prepared, Repair};
 pub use error::ProviderError;
 pub use models::{MediaSupport, Models, Price, Profile, Target, ThinkingSupport, ToolSupport};

@@ -9,6 +9,7 @@ mod error;
 mod gather;
 mod lease;
 mod listing;
+mod media;
 mod open;
 mod read;
 mod recall;
@@ -21,6 +22,7 @@ pub use error::{LockedBy, StoreError};
 pub use gather::{gather, gather_recap, gather_with};
 pub use lease::{ClaimId, Lease};
 pub use listing::{Conversation, Cursor, Filter, Listing, Origin, Sort};
+pub use media::read_media;
 pub use open::{
     OpenError, SnapshotDue, append, history_at, history_with_widgets_at, open, open_with_widgets,
     past, past_with_widgets, snapshot_due,

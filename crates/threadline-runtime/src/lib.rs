@@ -10,6 +10,7 @@
 mod at_hand;
 mod drive;
 mod feed;
+mod health;
 mod runtime;
 mod thread;
 mod toolbox;

@@ -7,18 +7,21 @@ use std::time::{Duration, Instant};
 use futures_util::future::{AbortHandle, Abortable, BoxFuture};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use threadline_core::context::recap::RecapAsk;
+use threadline_core::context::wanted_media;
 use threadline_core::drive::{Event, Gather, Past, Run, Setback, Ticket};
 use threadline_core::history::History;
 use threadline_core::history::batch::Batch;
+use threadline_core::history::fact::{Digest, FailureKind};
 use threadline_core::history::snapshot::Snapshot;
 use threadline_core::id::{AgentId, CallId, ConversationId, Seq};
 use threadline_core::inbox::{Item, ItemNumber};
 use threadline_core::provider::{Delta, DeltaStream, ProviderError, Request};
-use threadline_core::store::{Lease, StoreError, gather_recap, past_with_widgets};
+use threadline_core::store::{Lease, StoreError, gather_recap, past_with_widgets, read_media};
 use threadline_core::tool::{Cancel, Progress, ProgressReport, ToolContext};
 
 use crate::at_hand::AtHand;
 use crate::feed::{Feed, News};
+use crate::health::Watched;
 use crate::thread::StoredThread;
 use crate::toolbox::kept;
 use crate::world::World;
@@ -63,6 +66,8 @@ pub(crate) struct Work {
     futures: FuturesUnordered<BoxFuture<'static, Done>>,
     /// Streams that wait until their invocation is on record.
     held: BTreeMap<Ticket, (AgentId, DeltaStream)>,
+    /// Invocations under way, for how their models are doing.
+    watched: BTreeMap<Ticket, Watched>,
     /// How to end a stream.
     streams: BTreeMap<Ticket, AbortHandle>,
     /// How to stop a call.
@@ -88,6 +93,7 @@ impl Work {
             feed,
             futures: FuturesUnordered::new(),
             held: BTreeMap::new(),
+            watched: BTreeMap::new(),
             streams: BTreeMap::new(),
             calls: BTreeMap::new(),
             at_hand: BTreeMap::new(),
@@ -224,17 +230,58 @@ impl Work {
             tokens = request.context.tokens(),
             "asking"
         );
-        let stream = self.world.provider.invoke(request);
-        self.pump(agent, ticket, stream);
+        let model = request.target.invocation.clone();
+        self.watched.insert(ticket, Watched::new(Arc::clone(&self.world.observer), model));
+        let wanted = wanted_media(&request.context, &request.target.profile);
+        if wanted.is_empty() {
+            let stream = self.world.provider.invoke(request);
+            self.pump(agent, ticket, stream);
+        } else {
+            self.invoke_with(agent, ticket, request, wanted);
+        }
+    }
+
+    /// Asks a model with the bytes of attachments. If they cannot be read, nothing was asked.
+    fn invoke_with(
+        &mut self,
+        agent: AgentId,
+        ticket: Ticket,
+        mut request: Request,
+        wanted: Vec<Digest>,
+    ) {
+        let world = Arc::clone(&self.world);
+        let (abort, registration) = AbortHandle::new_pair();
+        self.streams.insert(ticket, abort);
+        let first = async move {
+            request.media = read_media(&*world.store, &wanted).await?;
+            Ok::<_, StoreError>(world.provider.invoke(request).into_future().await)
+        };
+        let first = Abortable::new(first, registration);
+        self.push(async move {
+            match first.await {
+                Ok(Ok((item, stream))) => {
+                    Done::Streamed(Box::new(Streamed { agent, ticket, item, stream }))
+                }
+                Ok(Err(error)) => {
+                    let setback = error.into();
+                    Done::Event(Box::new(Event::NotGathered { agent, ticket, setback }))
+                }
+                Err(_) => Done::Quiet,
+            }
+        });
     }
 
     pub(crate) fn proceed(&mut self, ticket: Ticket) {
+        if let Some(watched) = self.watched.get_mut(&ticket) {
+            watched.sent();
+        }
         if let Some((agent, stream)) = self.held.remove(&ticket) {
             self.pump(agent, ticket, stream);
         }
     }
 
     pub(crate) fn abandon(&mut self, ticket: Ticket) {
+        self.watched.remove(&ticket);
         self.held.remove(&ticket);
         if let Some(abort) = self.streams.remove(&ticket) {
             abort.abort();
@@ -260,6 +307,7 @@ impl Work {
     pub(crate) fn streamed(&mut self, streamed: Streamed) -> Event {
         let Streamed { agent, ticket, item, stream } = streamed;
         self.streams.remove(&ticket);
+        self.observe(ticket, item.as_ref());
         match item {
             Some(Ok(delta)) => {
                 match &delta {
@@ -276,6 +324,31 @@ impl Work {
                 Event::Broke { agent, ticket, error: Some(error) }
             }
             None => Event::Broke { agent, ticket, error: None },
+        }
+    }
+
+    /// Takes note of what a stream says about its model.
+    fn observe(&mut self, ticket: Ticket, item: Option<&Result<Delta, ProviderError>>) {
+        match item {
+            Some(Ok(Delta::Finished { .. })) => {
+                if let Some(watched) = self.watched.remove(&ticket) {
+                    watched.finished();
+                }
+            }
+            Some(Ok(Delta::Begin { .. } | Delta::Fragment { .. })) => {
+                if let Some(watched) = self.watched.get_mut(&ticket) {
+                    watched.answers();
+                }
+            }
+            Some(Ok(_)) => {}
+            Some(Err(error)) => self.observe_failure(ticket, error.kind),
+            None => self.observe_failure(ticket, FailureKind::Protocol),
+        }
+    }
+
+    fn observe_failure(&mut self, ticket: Ticket, kind: FailureKind) {
+        if let Some(watched) = self.watched.remove(&ticket) {
+            watched.failed(kind);
         }
     }
 

@@ -11,6 +11,7 @@ use threadline_core::tokens::TokenCounter;
 use threadline_core::tool::Tool;
 use threadline_core::widget::{NamesClash, Registry, Widget};
 
+use crate::health::{Observed, Observer};
 use crate::toolbox::Toolbox;
 
 /// The parts that conversations are driven with.
@@ -27,6 +28,8 @@ pub struct World {
     pub setting: Arc<Setting>,
     /// How fast things go.
     pub pace: Pace,
+    /// How models are doing.
+    pub(crate) observer: Arc<Observer>,
 }
 
 /// How fast things go that nobody sees.
@@ -76,9 +79,11 @@ impl World {
         let specs = tools.iter().map(|tool| Arc::new(tool.spec().clone()));
         let toolset = Toolset::new(specs, &widgets)?;
         let limits = Limits::default();
+        let observer = Arc::new(Observer::new(Arc::clone(&clock)));
+        let models = Arc::new(Observed { models, observer: Arc::clone(&observer) });
         let setting = Setting { ids, counter, models, tools: toolset, widgets, limits };
         let (toolbox, setting) = (Toolbox::new(tools), Arc::new(setting));
-        Ok(Self { store, provider, toolbox, clock, setting, pace: Pace::default() })
+        Ok(Self { store, provider, toolbox, clock, setting, pace: Pace::default(), observer })
     }
 
     /// The same world with other limits.

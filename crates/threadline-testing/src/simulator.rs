@@ -12,6 +12,7 @@
 mod answer;
 mod chaos;
 mod check;
+mod choice;
 mod effects;
 mod execute;
 mod gear;

@@ -4,24 +4,25 @@ use std::sync::Arc;
 
 use super::Driver;
 use super::command::{Command, Gather, Notice, Stopped};
+use super::cut;
 use super::event::{Setback, Ticket};
+use super::failing::can_be_tighter;
 use super::place::{Beside, Failure, Landed, Sheet};
 use super::planted::planted;
 use super::recapping::Recapping;
 use super::setting::Shown;
 use super::step::{Step, next_step};
-use crate::choose::{Chosen, NoModel, choose};
-use crate::context::plan::{Ask, DoesNotFit};
+use crate::choose::Chosen;
+use crate::context::plan::{Ask, DoesNotFit, budget};
 use crate::context::{Material, PROJECTION_VERSION, render};
-use crate::history::History;
 use crate::history::entry::Entry;
 use crate::history::fact::{
-    AgentJoined, Digest, EndReason, FailureKind, InvocationStarted, Output, ProjectionOptions,
-    Purpose,
+    AgentJoined, Digest, FailureKind, InvocationStarted, Output, ProjectionOptions, Purpose,
 };
 use crate::id::{AgentId, Seq};
 use crate::provider::{
-    ANSWER_CAP_BYTES, Assembler, Delta, Prepared, Progress, ProviderError, Request,
+    ANSWER_CAP_BYTES, Assembled, Assembler, Delta, Partial, Prepared, Progress, ProviderError,
+    Request,
 };
 
 /// How long to wait before what could not be read is read again.
@@ -36,6 +37,10 @@ pub(super) struct Asking {
     shown: Shown,
     pub(super) what: What,
     pub(super) phase: Phase,
+    /// What the request may take, in our unit.
+    pub(super) budget: u64,
+    /// What the request took at the least, by the model's own count.
+    sent_tokens: u64,
     assembler: Assembler,
 }
 
@@ -70,22 +75,17 @@ impl Asking {
         what: What,
     ) -> Self {
         let (phase, assembler) = (Phase::Gathering, Assembler::new(ANSWER_CAP_BYTES));
-        Self { ticket, chosen, joined, shown, what, phase, assembler }
+        let (budget, sent_tokens) = (0, 0);
+        Self { ticket, chosen, joined, shown, what, phase, budget, sent_tokens, assembler }
     }
 
     /// What has come of the answer so far.
-    pub(super) fn partial(&self) -> crate::provider::Partial {
-        self.assembler.partial()
+    pub(super) fn partial(&self) -> Partial {
+        priced(&self.chosen, self.assembler.partial())
     }
 }
 
 impl Driver {
-    /// The model for an agent's next step.
-    pub(super) fn choose(&self, history: &History, agent: AgentId) -> Result<Chosen, NoModel> {
-        let route = history.agent(agent).and_then(|agent| agent.joined.route.as_ref());
-        choose(route, &self.setting.models.targets())
-    }
-
     /// Begins to ask the models of all agents that are ready for it.
     pub(super) fn ask(&mut self, out: &mut Vec<Command>) {
         if self.rewinding.is_some() {
@@ -123,11 +123,20 @@ impl Driver {
     }
 
     pub(super) fn gather(&mut self, agent: AgentId, recap_first: bool, out: &mut Vec<Command>) {
-        let (Some(state), Ok(chosen)) =
-            (self.history.agent(agent), self.choose(&self.history, agent))
-        else {
-            return;
-        };
+        if let Ok(chosen) = self.choose(&self.history, agent) {
+            self.gather_for(agent, chosen, recap_first, out);
+        }
+    }
+
+    /// Begins to ask a chosen model for an agent's next step.
+    pub(super) fn gather_for(
+        &mut self,
+        agent: AgentId,
+        chosen: Chosen,
+        recap_first: bool,
+        out: &mut Vec<Command>,
+    ) {
+        let Some(state) = self.history.agent(agent) else { return };
         let joined = state.turn.as_ref().map_or(&state.joined, |turn| &turn.joined);
         let joined = Arc::clone(joined);
         let shown = self.shown_by(agent, &joined);
@@ -137,10 +146,12 @@ impl Driver {
         let ask = Ask::new(&self.history, agent, model, &joined.options, &shown.catalogue, screens);
         let ticket = self.next_ticket();
         let history = self.history.clone();
+        let budget = budget(&ask.options);
         let gather = Gather { history, ask, catalogue: shown.kept.clone() };
         out.push(Command::Gather { agent, ticket, gather: Box::new(gather) });
         let what = What::Step { recap_first };
-        self.asking.insert(agent, Asking::new(ticket, chosen, joined, shown, what));
+        let asking = Asking { budget, ..Asking::new(ticket, chosen, joined, shown, what) };
+        self.asking.insert(agent, asking);
     }
 
     /// What an agent is shown of its tools: made again only when its settings change.
@@ -167,11 +178,7 @@ impl Driver {
         let recap_first = *recap_first;
         let material = match gathered {
             Ok(material) => material,
-            Err(error) => {
-                self.asking.remove(&agent);
-                let (reason, detail) = (EndReason::DoesNotFit, error.to_string());
-                return self.landed.push_back(Landed::End { agent, reason, detail });
-            }
+            Err(error) => return self.does_not_fit(agent, &error, out),
         };
         if recap_first && self.recap_is_due(agent, &material.plan) {
             return self.gather_wished_recap(agent, &material.plan, out);
@@ -181,6 +188,7 @@ impl Driver {
         let catalogue = Arc::clone(&asking.shown.catalogue);
         let estimate = context.tokens() + u64::from(catalogue.tokens());
         let options = material.plan.options;
+        asking.sent_tokens = cut::least_sent(&context, options.factor_percent);
         asking.phase = Phase::Preparing { options, context: context.digest(), estimate };
         let (target, options) = (Arc::clone(&asking.chosen.target), asking.joined.options.clone());
         let of = (self.conversation, agent);
@@ -316,40 +324,45 @@ impl Driver {
     /// The answer is whole.
     fn answered(&mut self, agent: AgentId) {
         let Some(asking) = self.asking.remove(&agent) else { return };
-        let invocation = asking.chosen.target.invocation.clone();
-        if let What::Recap(recapping) = asking.what {
-            return self.recap_answered(agent, *recapping, asking.assembler);
-        }
-        match asking.assembler.finish() {
+        let Asking { chosen, what, assembler, sent_tokens, .. } = asking;
+        let finished = match assembler.finish() {
             Ok(answer) => {
-                let output = Output {
-                    blocks: answer.blocks,
-                    invocation,
-                    stop: answer.stop,
-                    usage: answer.usage,
-                    cost: answer.cost,
-                };
-                let metadata = answer.metadata;
-                self.landed.push_back(Landed::Output { agent, output, metadata });
+                let cost = chosen.target.cost(answer.cost, Some(&answer.usage));
+                Ok(Assembled { cost, ..answer })
+            }
+            Err(partial) => Err(priced(&chosen, partial)),
+        };
+        if let What::Recap(recapping) = what {
+            return self.recap_answered(agent, *recapping, finished);
+        }
+        let invocation = chosen.target.invocation.clone();
+        let landed = match finished {
+            Ok(answer) if self.was_cut(agent, sent_tokens, &answer) => {
+                let message = cut::words(sent_tokens, answer.usage.input);
+                let Assembled { blocks, usage, cost, metadata, .. } = answer;
+                let partial = Partial { streamed: blocks, usage: Some(usage), cost, metadata };
+                failed(agent, FailureKind::ContextTooLong, message, partial)
+            }
+            Ok(answer) => {
+                let Assembled { blocks, stop, usage, cost, metadata } = answer;
+                let output = Output { blocks, invocation, stop, usage, cost };
+                Landed::Output { agent, output, metadata }
             }
             Err(partial) if planted!(PartialAnswer) => {
                 let (blocks, stop) = (partial.streamed, crate::history::fact::Stop::Done);
                 let usage = partial.usage.unwrap_or_default();
                 let output = Output { blocks, invocation, stop, usage, cost: partial.cost };
-                let metadata = partial.metadata;
-                self.landed.push_back(Landed::Output { agent, output, metadata });
+                Landed::Output { agent, output, metadata: partial.metadata }
             }
-            Err(partial) => {
-                let failure = Failure {
-                    kind: FailureKind::Protocol,
-                    message: ENDED.to_owned(),
-                    retry: true,
-                    retry_after_ms: None,
-                    partial,
-                };
-                self.landed.push_back(Landed::Failed { agent, failure });
-            }
-        }
+            Err(partial) => failed(agent, FailureKind::Protocol, ENDED.to_owned(), partial),
+        };
+        self.landed.push_back(landed);
+    }
+
+    /// Whether an answer was made from a part of what was sent, and the model can be asked with
+    /// less: once in a turn.
+    fn was_cut(&self, agent: AgentId, sent_tokens: u64, answer: &Assembled) -> bool {
+        cut::is_cut(sent_tokens, &answer.usage) && can_be_tighter(&self.history, agent)
     }
 
     /// The stream ended without its terminal signal.
@@ -399,6 +412,18 @@ impl What {
             Self::Recap(_) => Purpose::Recap,
         }
     }
+}
+
+/// A failure after which the same may be asked again.
+fn failed(agent: AgentId, kind: FailureKind, message: String, partial: Partial) -> Landed {
+    let failure = Failure { kind, message, retry: true, retry_after_ms: None, partial };
+    Landed::Failed { agent, failure }
+}
+
+/// What came of an answer, with what it cost.
+fn priced(chosen: &Chosen, partial: Partial) -> Partial {
+    let cost = chosen.target.cost(partial.cost, partial.usage.as_ref());
+    Partial { cost, ..partial }
 }
 
 /// What is told of a stream that just ended.

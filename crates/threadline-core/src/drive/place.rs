@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Driver;
-use super::appending::{self, Move};
+use super::appending::Move;
 use super::calls::CallText;
 use super::command::{Command, Stopped};
 use super::event::{Alarm, Ticket};
@@ -23,11 +23,6 @@ use crate::inbox::ItemNumber;
 use crate::provider::Partial;
 use crate::tokens::TokenCounter;
 use crate::widget::Widgets;
-
-/// How long to wait before a model is asked again: at first, at most, and at most if it said so.
-const BACKOFF_MS: u64 = 1_000;
-const BACKOFF_CAP_MS: u64 = 30_000;
-const RETRY_AFTER_CAP_MS: u64 = 300_000;
 
 /// What has happened and waits to be recorded.
 pub(super) enum Landed {
@@ -343,62 +338,6 @@ impl Driver {
         }
     }
 
-    fn place_failure(
-        &mut self,
-        sheet: &mut Sheet<'_>,
-        agent: AgentId,
-        failure: Failure,
-        out: &mut Vec<Command>,
-    ) {
-        let Some(started) = sheet.draft.history().agent(agent).and_then(|a| a.invoking) else {
-            return;
-        };
-        // A request that was too long is made shorter, once.
-        let tighter = failure.kind == FailureKind::ContextTooLong
-            && can_be_tighter(sheet.draft.history(), agent);
-        let bare = InvocationFailed {
-            retry: failure.retry || tighter,
-            retry_after_ms: failure.retry_after_ms,
-            usage: failure.partial.usage,
-            cost: failure.partial.cost,
-            ..failed(started, failure.kind, &failure.message)
-        };
-        let whole = InvocationFailed { streamed: failure.partial.streamed.clone(), ..bare.clone() };
-        let metadata = failure.partial.metadata.clone();
-        if !sheet.place_or(agent, whole, bare, metadata, started) {
-            if sheet.full {
-                self.landed.push_front(Landed::Failed { agent, failure });
-            }
-            return;
-        }
-        let failures = turn_of(sheet.draft.history(), agent).map_or(0, |turn| turn.failures);
-        let more = failures < self.setting.limits.attempts || planted!(EndlessRetry);
-        if tighter && more {
-            return;
-        }
-        if failure.retry && more {
-            let ms = match failure.retry_after_ms {
-                Some(ms) => ms.min(RETRY_AFTER_CAP_MS),
-                None => appending::doubled(BACKOFF_MS, failures.saturating_sub(1), BACKOFF_CAP_MS),
-            };
-            self.pause(agent, ms, out);
-            return;
-        }
-        let reason = match failure.kind {
-            FailureKind::ContextTooLong => EndReason::DoesNotFit,
-            _ => EndReason::Failed,
-        };
-        let detail = match failures {
-            0 | 1 => failure.message,
-            n => format!("{} (asked {n} times)", failure.message),
-        };
-        let ending = Ending::new(reason, detail);
-        if !self.end_turn(sheet, agent, &ending) && sheet.full {
-            let (reason, detail) = (ending.reason, ending.detail);
-            self.landed.push_front(Landed::End { agent, reason, detail });
-        }
-    }
-
     /// Lets a while pass before an agent's model is asked again.
     pub(super) fn pause(&mut self, agent: AgentId, ms: u64, out: &mut Vec<Command>) {
         let ticket = self.next_ticket();
@@ -433,57 +372,6 @@ impl Driver {
                 }
             }
         }
-    }
-
-    /// What is recorded before a model is asked: what became of an earlier asking, and the end of
-    /// a turn that may not go on.
-    fn place_before_asking(&mut self, sheet: &mut Sheet<'_>, agent: AgentId) {
-        if self.asking.contains_key(&agent) {
-            return;
-        }
-        let state = sheet.draft.history().agent(agent);
-        let under_way = state.and_then(|agent| agent.invoking.or(agent.invoking_aside));
-        if let Some(started) = under_way {
-            let text = "the process stopped before the answer was recorded";
-            let orphan =
-                InvocationFailed { retry: true, ..failed(started, FailureKind::Protocol, text) };
-            if sheet.place(agent, orphan, Beside::cause(started)).is_err() {
-                return;
-            }
-        }
-        if let Some(ending) = self.may_not_ask(sheet.draft.history(), agent) {
-            self.end_turn(sheet, agent, &ending);
-        }
-    }
-
-    /// Why a turn ends before a model is asked, if it does.
-    pub(super) fn may_not_ask(&self, history: &History, agent: AgentId) -> Option<Ending> {
-        let limits = &self.setting.limits;
-        let turn = turn_of(history, agent)?;
-        let limit = |limit, text: String| Some(Ending::new(EndReason::Limit(limit), text));
-        if turn.failures >= limits.attempts && !planted!(EndlessRetry) {
-            let text = format!("no answer after {} attempts", turn.failures);
-            return Some(Ending::new(EndReason::Failed, text));
-        }
-        if turn.pauses > limits.pauses {
-            let text = format!("the model asked {} times in a row to go on", turn.pauses);
-            return Some(Ending::new(EndReason::Failed, text));
-        }
-        if turn.steps >= limits.steps {
-            return limit(Limit::Steps, format!("{} in one turn", counted(turn.steps, "step")));
-        }
-        if let Some(most) = limits.turn_tokens.filter(|most| turn.tokens >= *most) {
-            return limit(Limit::Tokens, format!("{} of {most} tokens in one turn", turn.tokens));
-        }
-        let usage = history.ledger().usage;
-        let used = usage.input.saturating_add(usage.output);
-        if let Some(most) = limits.conversation_tokens.filter(|most| used >= *most) {
-            let text = format!("{used} of {most} tokens in this conversation");
-            return limit(Limit::Tokens, text);
-        }
-        self.choose(history, agent)
-            .err()
-            .map(|none| Ending::new(EndReason::Failed, none.to_string()))
     }
 
     /// Why a turn ends before its calls begin, if it does.
@@ -564,7 +452,7 @@ impl Driver {
 }
 
 /// A number of things, in words.
-fn counted(number: u32, thing: &str) -> String {
+pub(super) fn counted(number: u32, thing: &str) -> String {
     if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
 }
 
@@ -596,15 +484,8 @@ pub(super) fn failed(started: Seq, kind: FailureKind, message: &str) -> Invocati
     }
 }
 
-fn turn_of(history: &History, agent: AgentId) -> Option<&crate::history::state::Turn> {
+pub(super) fn turn_of(history: &History, agent: AgentId) -> Option<&crate::history::state::Turn> {
     history.agent(agent)?.turn.as_ref()
-}
-
-/// Whether the model that was asked can be asked with less.
-fn can_be_tighter(history: &History, agent: AgentId) -> bool {
-    let Some(agent) = history.agent(agent) else { return false };
-    let (Some((asked, _)), Some(turn)) = (&agent.asked, &agent.turn) else { return false };
-    turn.frozen.iter().any(|frozen| frozen.invocation == *asked && !frozen.tightened)
 }
 
 fn is_open(history: &History, agent: AgentId, id: CallId) -> bool {

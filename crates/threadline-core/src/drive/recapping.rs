@@ -16,7 +16,7 @@ use crate::history::metadata::Metadata;
 use crate::history::state::{Agent, Stage};
 use crate::id::AgentId;
 use crate::inbox::ItemNumber;
-use crate::provider::{Assembler, Partial, Request};
+use crate::provider::{Assembled, Partial, Request};
 use crate::tool::Catalogue;
 
 /// A recap that someone asked for.
@@ -177,10 +177,10 @@ impl Driver {
         &mut self,
         agent: AgentId,
         recapping: Recapping,
-        assembler: Assembler,
+        finished: Result<Assembled, Partial>,
     ) {
         let Recapping { ask, source, item } = recapping;
-        let answer = match assembler.finish() {
+        let answer = match finished {
             Ok(answer) => answer,
             Err(partial) => {
                 let (kind, message) = (FailureKind::Protocol, ENDED.to_owned());

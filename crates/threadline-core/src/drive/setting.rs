@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::history::fact::{AgentJoined, Digest};
+use crate::history::fact::{AgentJoined, Digest, Money};
 use crate::id::IdSource;
 use crate::provider::Models;
 use crate::tokens::TokenCounter;
@@ -39,7 +39,12 @@ pub struct Limits {
     pub turn_tokens: Option<u64>,
     /// The most tokens that a conversation's invocations take, if there is a limit.
     pub conversation_tokens: Option<u64>,
-    /// The most attempts to get an answer for one step.
+    /// The most that a turn's invocations cost, if there is a limit. What has no known price
+    /// counts as nothing.
+    pub turn_cost: Option<Money>,
+    /// The most that a conversation's invocations cost, if there is a limit.
+    pub conversation_cost: Option<Money>,
+    /// The most attempts to get an answer for one step, whoever is asked.
     pub attempts: u32,
     /// The most times in a row that a model may ask to be asked again.
     pub pauses: u32,
@@ -63,6 +68,8 @@ impl Default for Limits {
             same_call: 5,
             turn_tokens: None,
             conversation_tokens: None,
+            turn_cost: None,
+            conversation_cost: None,
             attempts: 5,
             pauses: 5,
             call_attempts: 3,

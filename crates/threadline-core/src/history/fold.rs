@@ -9,8 +9,8 @@ use super::batch::{Interaction, LastMessage, MessageKind};
 use super::counts::{Counts, gist, one_line};
 use super::entry::Entry;
 use super::fact::{
-    AgentJoined, Described, Fact, FailureKind, Input, Invocation, InvocationFailed, Output,
-    Purpose, Recap, Sender, Stop, TimerSet, ToolResults, Usage,
+    AgentJoined, Described, Fact, Input, Invocation, InvocationFailed, Output, Purpose, Recap,
+    Sender, Stop, TimerSet, ToolResults, Usage,
 };
 use super::rule::Rule;
 use super::sections::Levels;
@@ -268,9 +268,10 @@ impl PathState {
         if let Some(turn) = &mut agent.turn {
             turn.input = one_line(&text, DESCRIPTION_CAP);
             turn.output.clear();
+            turn.note_media(input);
             // What comes once a model was asked has no part in what was fixed by that.
-            if turn.frozen.is_empty() && turn.steps == 0 && turn.opening.len() < TURN_INPUTS_CAP {
-                turn.opening.push(entry.seq);
+            if turn.frozen.is_empty() && turn.steps == 0 {
+                turn.open_with(entry.seq, input);
             }
         }
         agent.interact(Interaction::Input, entry);
@@ -361,7 +362,7 @@ impl PathState {
         tokens.gist = tokens.gist.min(RESULTS_CAP_TOKENS);
         agent.stage = Stage::Sealed { answered_empty: false };
         if let Some(turn) = &mut agent.turn {
-            turn.failures = 0;
+            turn.forget_failures();
         }
         let counts = Counts { tokens, ..counts };
         let row = agent.row(entry, RowKind::Results, counts, live, text);
@@ -374,7 +375,7 @@ impl PathState {
             agent.invoking_aside = None;
             agent.recap_failed = Some(entry.seq);
             if let Some(turn) = &mut agent.turn {
-                turn.spend(failed.usage.unwrap_or_default());
+                turn.spend(failed.usage.unwrap_or_default(), failed.cost);
             }
             return Ok(());
         }
@@ -384,12 +385,9 @@ impl PathState {
         agent.invoking = None;
         agent.interact(Interaction::Error, entry);
         if let Some(turn) = &mut agent.turn {
-            turn.failures = turn.failures.saturating_add(1);
-            turn.spend(failed.usage.unwrap_or_default());
-            if failed.kind == FailureKind::ContextTooLong
-                && let Some((invocation, _)) = &agent.asked
-            {
-                turn.tighten(invocation);
+            turn.spend(failed.usage.unwrap_or_default(), failed.cost);
+            if let Some((invocation, _)) = &agent.asked {
+                turn.failed(entry.at, invocation, failed);
             }
         }
         Ok(())
@@ -484,7 +482,7 @@ impl PathState {
         let agent = self.agent_mut(entry.agent)?;
         (agent.invoking_aside, agent.recap_failed) = (None, None);
         if let Some(turn) = &mut agent.turn {
-            turn.spend(recap.usage.unwrap_or_default());
+            turn.spend(recap.usage.unwrap_or_default(), recap.cost);
         }
         let place = self.recaps.partition_point(|other| other.from < range.from);
         self.recaps.insert(place, range);

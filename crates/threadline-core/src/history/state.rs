@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::batch::{AgentSums, Interaction, LastMessage, State, Sums};
 use super::fact::{
-    AgentJoined, Answer, CallMode, Digest, Effect, Invocation, Money, PolicySet, ProjectionOptions,
-    Status, TimerSet, Usage,
+    AgentJoined, Answer, CallMode, Digest, Effect, FailureKind, Invocation, Money, PolicySet,
+    ProjectionOptions, Status, TimerSet, Usage,
 };
 use super::sections::Levels;
 use crate::clock::Timestamp;
@@ -129,6 +129,10 @@ pub struct Turn {
     pub instruction: Option<(Seq, u32)>,
     /// The pins as they were when it began.
     pub pins: Arc<BTreeSet<Seq>>,
+    /// The route that the inputs which began it ask for, if one does.
+    pub route: Option<Arc<str>>,
+    /// The types of what was sent along with its inputs, each once.
+    pub media: Vec<Arc<str>>,
     /// How contexts are projected until it ends, by the model they are for.
     pub frozen: Vec<Frozen>,
     /// Whether people see it: a person or a timer began it.
@@ -143,10 +147,14 @@ pub struct Turn {
     pub calls: u32,
     /// Failed invocations since the last output or seal.
     pub failures: u32,
+    /// Which they were, oldest first; a great many are not all kept.
+    pub failed: Vec<Failed>,
     /// Outputs in a row that asked to be asked again.
     pub pauses: u32,
     /// What its invocations took, failed ones included.
     pub tokens: u64,
+    /// What that cost, as far as it is known.
+    pub cost: Money,
     /// Its newest call, by the digest of name and arguments.
     pub last_call: Option<Digest>,
     /// How often that call was made in a row.
@@ -159,15 +167,28 @@ pub struct Turn {
     pub output: String,
 }
 
+/// An invocation of the current step that failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failed {
+    /// The model that was asked.
+    pub invocation: Invocation,
+    /// How it failed.
+    pub kind: FailureKind,
+    /// Whether asking the model again would fail again.
+    pub lasting: bool,
+    /// Before when the provider does not want to be asked again, if it said so.
+    pub not_before: Option<Timestamp>,
+}
+
 /// How contexts are projected for one model until a turn ends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Frozen {
     /// The model.
     pub invocation: Invocation,
     /// How its first context of the turn was projected; less is left for exchanges once the model
-    /// said that a request was too long.
+    /// said that a request was too long, or read only a part of one.
     pub options: ProjectionOptions,
-    /// Whether it said so.
+    /// Whether it did.
     pub tightened: bool,
 }
 

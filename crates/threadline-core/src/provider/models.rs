@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::choose::{Health, Route};
 use crate::history::fact::{Invocation, Money};
 
 /// Lists the models that can be asked.
@@ -42,6 +43,16 @@ use crate::history::fact::{Invocation, Money};
 pub trait Models: Send + Sync {
     /// All targets, usable or not, in the order in which people should see them.
     fn targets(&self) -> Vec<Arc<Target>>;
+
+    /// The named choices among them.
+    fn routes(&self) -> Vec<Arc<Route>> {
+        Vec::new()
+    }
+
+    /// How a target is doing, as far as this process knows.
+    fn health(&self, _target: &Target) -> Health {
+        Health::default()
+    }
 }
 
 /// A model that can be chosen: how it is asked, and what it can do.

@@ -6,6 +6,7 @@ use threadline_core::history::metadata::Metadata;
 use threadline_core::provider::{Assembled, Assembler, Delta, Partial, Prepared};
 use threadline_providers::dialect::{Dialect, decoder};
 use threadline_providers::names::Names;
+use threadline_providers::sse::{Frame, Sse, TooLarge};
 
 use crate::recordings::{Case, cases, unframed};
 
@@ -106,6 +107,36 @@ fn every_answer_decodes_to_what_it_shows() {
         let answer = answer.unwrap();
         assert_eq!(facts(&answer, &expected["stop"]), expected, "{file} {id}");
     }
+}
+
+#[test]
+fn however_it_is_cut_an_answer_is_the_same() {
+    for case in answers().iter().filter(|case| case.is_stream()) {
+        let (whole, _) = decoded(&case.events);
+        for longest in [1, 2, 7, 64, 1_000, 100_000] {
+            let (answer, failed) = decoded(&chunked(case.raw.as_bytes(), longest));
+            assert_eq!((&answer, failed), (&whole, None), "{} {} {longest}", case.file, case.id);
+        }
+    }
+}
+
+/// The data of the events of a stream that comes in chunks of odd lengths.
+fn chunked(mut raw: &[u8], longest: usize) -> Vec<String> {
+    let (mut sse, mut seen, mut odd) = (Sse::default(), Vec::new(), 1_usize);
+    while !raw.is_empty() {
+        odd = odd.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let length = (odd >> 33) % longest + 1;
+        let (chunk, rest) = raw.split_at(length.min(raw.len()));
+        raw = rest;
+        sse.push(chunk, |frame| {
+            if let Frame::Event(event) = frame {
+                seen.push(event.data.to_owned());
+            }
+            Ok::<(), TooLarge>(())
+        })
+        .unwrap();
+    }
+    seen
 }
 
 #[test]

@@ -10,6 +10,7 @@
 
 mod anthropic;
 mod faults;
+mod gemini;
 mod recordings;
 mod reply;
 mod responses;

@@ -42,6 +42,9 @@ pub(super) struct Asked<'a> {
     pub(super) input: &'a str,
     /// The outputs of the turn so far.
     pub(super) steps: u32,
+    /// The model that is asked, and what the request takes by its own count.
+    pub(super) model: &'a str,
+    pub(super) tokens: u64,
     /// What is to be recapped, if a recap is asked for.
     pub(super) recap: Option<&'a str>,
 }
@@ -94,21 +97,27 @@ fn fixed(directed: &Directed, asked: &Asked<'_>) -> Script {
         }
         ("second", 0) => vec![call("note", number(0)), call("send_asked", number(1))],
         ("third", _) => {
-            let mut beats = streamed(vec![text(asked, "a long story")], Stop::Done, 3);
+            let story = vec![text(asked, "a long story")];
+            let mut beats = streamed(story, Stop::Done, 3, asked);
             beats.truncate(4);
             beats.push_back(Beat::Hang);
             return Script { beats, marks: Vec::new() };
         }
         _ => vec![text(asked, "done")],
     };
-    Script { beats: streamed(blocks, Stop::Done, 4), marks: Vec::new() }
+    Script { beats: streamed(blocks, Stop::Done, 4, asked), marks: Vec::new() }
 }
 
 fn drawn(choices: &mut Choices, swarm: &Swarm, asked: &Asked<'_>) -> Script {
     let (blocks, stop) = answer(choices, swarm, asked);
     let mut script =
-        Script { beats: streamed(blocks, stop, 1 + choices.index(12)), marks: Vec::new() };
-    if choices.percent(swarm.model) {
+        Script { beats: streamed(blocks, stop, 1 + choices.index(12), asked), marks: Vec::new() };
+    let ill = swarm.ill.filter(|(name, _)| *name == asked.model && choices.percent(80));
+    if let Some((_, kind)) = ill {
+        let after = choices.percent(30).then(|| choices.below(4_000));
+        script.beats.truncate(choices.index(script.beats.len()));
+        script.beats.push_back(Beat::Break(Some(error(kind, after))));
+    } else if choices.percent(swarm.model) {
         spoil(choices, &mut script);
     }
     script
@@ -184,7 +193,7 @@ fn drawn_call(choices: &mut Choices, swarm: &Swarm, n: u64) -> Planned {
 }
 
 /// The deltas of an answer, texts in pieces of so many bytes.
-fn streamed(blocks: Vec<Planned>, stop: Stop, piece: usize) -> VecDeque<Beat> {
+fn streamed(blocks: Vec<Planned>, stop: Stop, piece: usize, asked: &Asked<'_>) -> VecDeque<Beat> {
     let prepared =
         Prepared { body_digest: Digest::of(b"request"), encoder_version: 1, repairs: Vec::new() };
     let mut deltas = vec![Delta::Prepared(prepared), Delta::Started(Metadata::new())];
@@ -202,7 +211,7 @@ fn streamed(blocks: Vec<Planned>, stop: Stop, piece: usize) -> VecDeque<Beat> {
             deltas.push(Delta::End { block });
         }
     }
-    deltas.push(Delta::Usage(Usage { input: 20, output: 10, ..Usage::default() }));
+    deltas.push(Delta::Usage(Usage { input: asked.tokens, output: 10, ..Usage::default() }));
     deltas.push(Delta::Finished { stop, metadata: Metadata::new() });
     deltas.into_iter().map(Beat::Delta).collect()
 }

@@ -1,6 +1,7 @@
 //! What goes wrong: drawn from the seed, each family of faults at a rate of its own.
 
 use threadline_core::drive::Limits;
+use threadline_core::history::fact::FailureKind;
 
 use crate::ids::Choices;
 
@@ -67,6 +68,8 @@ pub(super) struct Swarm {
     pub(super) lost: u64,
     pub(super) reads: u64,
     pub(super) model: u64,
+    /// A model that mostly fails, and how.
+    pub(super) ill: Option<(&'static str, FailureKind)>,
     pub(super) tools: u64,
     pub(super) person: u64,
     /// That a worker comes to harm while it runs a call.
@@ -109,6 +112,21 @@ fn limits() -> Limits {
         grace_ms: 1_000,
         ..Limits::default()
     }
+}
+
+/// Which model fails, and how: each kind that a provider can tell.
+fn ill(choices: &mut Choices) -> (&'static str, FailureKind) {
+    let kinds = [
+        FailureKind::Busy,
+        FailureKind::Unreachable,
+        FailureKind::Protocol,
+        FailureKind::ContextTooLong,
+        FailureKind::Unauthorised,
+        FailureKind::QuotaSpent,
+        FailureKind::Refused,
+    ];
+    let name = choices.pick(&["one", "one", "two", "three"]).copied().unwrap_or("one");
+    (name, choices.pick(&kinds).copied().unwrap_or(FailureKind::Busy))
 }
 
 impl Swarm {
@@ -155,6 +173,7 @@ impl Swarm {
             lost,
             reads,
             model,
+            ill: choices.percent(40).then(|| ill(choices)),
             tools,
             person,
             harm: crash.max(freeze).max(stop),
@@ -200,6 +219,7 @@ impl Swarm {
             lost: 0,
             reads: 0,
             model: 0,
+            ill: None,
             tools: 0,
             person: 0,
             harm: 0,
@@ -221,7 +241,7 @@ impl Swarm {
     pub(super) fn calm_down(&mut self) {
         (self.store, self.lost, self.reads) = (0, 0, 0);
         (self.model, self.tools, self.person) = (0, 0, 0);
-        self.harm = 0;
+        (self.harm, self.ill) = (0, None);
         self.plan.clear();
     }
 }

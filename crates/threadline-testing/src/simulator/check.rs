@@ -11,8 +11,8 @@ use threadline_core::history::History;
 use threadline_core::history::batch::{BATCH_CAP_BYTES, Batch};
 use threadline_core::history::entry::Entry;
 use threadline_core::history::fact::{
-    Answer, Approver, Block, Effect, EndReason, Fact, FailureKind, Limit, Output, Purpose, Sender,
-    Status, Stop, ToolFinished, Verdict,
+    Answer, Approver, Block, Effect, EndReason, Fact, FailureKind, Invocation, Limit, Output,
+    Purpose, Sender, Status, Stop, ToolFinished, Verdict,
 };
 use threadline_core::history::snapshot::Snapshot;
 use threadline_core::history::state::{OpenCall, Stage};
@@ -38,6 +38,16 @@ pub(super) struct Check {
     partial: BTreeSet<u64>,
     /// Failed invocations of each agent since its last output, seal or turn.
     failures: BTreeMap<AgentId, u32>,
+    /// Which they were.
+    pub(super) tried: BTreeMap<AgentId, Vec<(Invocation, FailureKind)>>,
+}
+
+impl Check {
+    /// A step of an agent is over, or another one begins.
+    fn forget_failures(&mut self, agent: AgentId) {
+        self.failures.remove(&agent);
+        self.tried.remove(&agent);
+    }
 }
 
 impl World {
@@ -128,7 +138,7 @@ impl World {
         match &entry.fact {
             Fact::Input(input) => {
                 match agent.map(|agent| &agent.stage) {
-                    Some(Stage::Resting) => drop(self.check.failures.remove(&entry.agent)),
+                    Some(Stage::Resting) => self.check.forget_failures(entry.agent),
                     _ => self.hit(Mark::Steered),
                 }
                 if let Sender::Timer { .. } = input.from {
@@ -157,7 +167,8 @@ impl World {
             {
                 self.hit(Mark::RecapFailed);
             }
-            Fact::InvocationStarted(_) => {
+            Fact::InvocationStarted(started) => {
+                self.check_choice(entry.agent, started);
                 let failures = self.check.failures.get(&entry.agent).copied().unwrap_or(0);
                 if failures >= self.swarm.limits.attempts {
                     self.fail("I-20", format!("asked again after {failures} failures"));
@@ -171,6 +182,10 @@ impl World {
             }
             Fact::InvocationFailed(failed) => {
                 *self.check.failures.entry(entry.agent).or_default() += 1;
+                if let Some((asked, _)) = agent.and_then(|agent| agent.asked.clone()) {
+                    let tried = self.check.tried.entry(entry.agent).or_default();
+                    tried.push((asked, failed.kind));
+                }
                 let streamed = failed.streamed.iter().map(text_of);
                 self.check.partial.extend(streamed.flat_map(tags));
                 if failed.kind == FailureKind::Cancelled && !failed.streamed.is_empty() {
@@ -188,7 +203,7 @@ impl World {
             }
             Fact::Output(output) => self.check_output(entry, output, before),
             Fact::ToolResults(results) => {
-                self.check.failures.remove(&entry.agent);
+                self.check.forget_failures(entry.agent);
                 let order: Vec<Option<CallId>> = results
                     .results
                     .iter()
@@ -237,6 +252,9 @@ impl World {
                     EndReason::Limit(Limit::Calls) => self.hit(Mark::LimitCalls),
                     EndReason::Limit(Limit::SameCall) => self.hit(Mark::SameCall),
                     EndReason::Failed if failures >= 5 => self.hit(Mark::GaveUp),
+                    EndReason::Failed if self.tried_models(entry.agent) > 1 => {
+                        self.hit(Mark::NoneLeft);
+                    }
                     EndReason::Cancelled => {
                         let awaits = run_state(before, entry.agent) == RunState::PendingToolResults;
                         let asked = awaits && self.was_asked(entry);
@@ -293,7 +311,7 @@ impl World {
     }
 
     fn check_output(&mut self, entry: &Entry, output: &Output, before: &History) {
-        self.check.failures.remove(&entry.agent);
+        self.check.forget_failures(entry.agent);
         let unfinished: Vec<u64> = output
             .blocks
             .iter()

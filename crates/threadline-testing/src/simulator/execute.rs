@@ -249,7 +249,10 @@ impl World {
             Body::Output(_) | Body::Results(_) => None,
         });
         let recap = source.filter(|_| request.purpose == Purpose::Recap);
-        let asked = Asked { number, input: &input, steps, recap };
+        let model = &*request.target.name;
+        let factor = u64::from(request.target.profile.factor_percent);
+        let tokens = request.context.tokens() * factor / 100;
+        let asked = Asked { number, input: &input, steps, model, tokens, recap };
         let script = answer::script(&mut self.draws.model, &self.swarm, &self.course, &asked);
         for mark in script.marks {
             self.hit(mark);

@@ -1,7 +1,8 @@
-//! What simulated drivers work with: tools of every class, one model, a small notebook.
+//! What simulated drivers work with: tools of every class, a few models, a small notebook.
 
 use std::sync::{Arc, OnceLock};
 
+use threadline_core::choose::{DEFAULT_ROUTE, Route, Strategy};
 use threadline_core::drive::{Limits, Setting, Toolset};
 use threadline_core::history::fact::{AgentJoined, Effect, Invocation, Verdict};
 use threadline_core::id::AgentId;
@@ -70,18 +71,52 @@ const SMALL_WINDOW: u64 = 1_030;
 struct Shared {
     tools: Toolset,
     registry: Arc<Registry>,
-    models: Arc<OneModel>,
-    /// The same with a window that is soon full.
-    small: Arc<OneModel>,
+    /// The worlds of models, by what a seed draws.
+    worlds: [Arc<FewModels>; 4],
 }
 
-/// The only model there is.
-struct OneModel(Arc<Target>);
+/// The models there are.
+struct FewModels {
+    targets: Vec<Arc<Target>>,
+    routes: Vec<Arc<Route>>,
+}
 
-impl Models for OneModel {
+impl Models for FewModels {
     fn targets(&self) -> Vec<Arc<Target>> {
-        vec![Arc::clone(&self.0)]
+        self.targets.clone()
     }
+
+    fn routes(&self) -> Vec<Arc<Route>> {
+        self.routes.clone()
+    }
+}
+
+impl FewModels {
+    /// Models with these windows, and the route that is taken where nobody names one.
+    fn new(windows: &[(&'static str, u64)], strategy: Option<Strategy>) -> Arc<Self> {
+        let targets = windows.iter().map(|(name, window)| Arc::new(target(name, *window)));
+        let models = windows.iter().map(|(name, _)| Arc::from(*name)).collect();
+        let route = strategy.map(|strategy| Route { name: DEFAULT_ROUTE.into(), models, strategy });
+        let routes = route.into_iter().map(Arc::new).collect();
+        Arc::new(Self { targets: targets.collect(), routes })
+    }
+}
+
+fn target(name: &str, window_tokens: u64) -> Target {
+    let invocation = Invocation {
+        provider: "simulated".into(),
+        endpoint: "here".into(),
+        account: None,
+        dialect: "none".into(),
+        model: name.into(),
+    };
+    let profile = Profile {
+        window_tokens,
+        output_cap_tokens: 200,
+        tools: ToolSupport::SideBySide,
+        ..Profile::unknown()
+    };
+    Target { name: name.into(), invocation, profile, unusable: None }
 }
 
 fn spec(row: &Row) -> Arc<ToolSpec> {
@@ -104,22 +139,17 @@ fn shared() -> Option<&'static Shared> {
     let make = || {
         let registry = Registry::new(vec![Box::new(Notebook::default())]).ok()?;
         let tools = Toolset::new(TOOLS.iter().map(spec), &registry).ok()?;
-        let invocation = Invocation {
-            provider: "simulated".into(),
-            endpoint: "here".into(),
-            account: None,
-            dialect: "none".into(),
-            model: "one".into(),
-        };
-        let profile = Profile { tools: ToolSupport::SideBySide, ..Profile::unknown() };
-        let target = |window_tokens| {
-            let profile = Profile { window_tokens, output_cap_tokens: 200, ..profile.clone() };
-            let invocation = invocation.clone();
-            let target = Target { name: "one".into(), invocation, profile, unusable: None };
-            Arc::new(OneModel(Arc::new(target)))
-        };
-        let (models, small) = (target(1_000_000), target(SMALL_WINDOW));
-        Some(Shared { tools, registry: Arc::new(registry), models, small })
+        let (large, fallback) = (1_000_000, Some(Strategy::Fallback));
+        let worlds = [
+            FewModels::new(&[("one", large)], None),
+            FewModels::new(
+                &[("one", large), ("two", 2 * SMALL_WINDOW), ("three", large)],
+                fallback,
+            ),
+            FewModels::new(&[("one", SMALL_WINDOW), ("two", large)], Some(Strategy::FirstThatFits)),
+            FewModels::new(&[("one", SMALL_WINDOW)], None),
+        ];
+        Some(Shared { tools, registry: Arc::new(registry), worlds })
     };
     SHARED.get_or_init(make).as_ref()
 }
@@ -132,7 +162,13 @@ pub(super) fn registry() -> Arc<Registry> {
 /// What drivers work with, with ids of a seed.
 pub(super) fn setting(seed: u64, limits: Limits) -> Option<Arc<Setting>> {
     let shared = shared()?;
-    let models = if seed % 4 == 3 { &shared.small } else { &shared.models };
+    let [one, fallback, fitting, small] = &shared.worlds;
+    let models = match seed % 8 {
+        0 | 4 => one,
+        1 | 5 | 6 => fallback,
+        2 => fitting,
+        _ => small,
+    };
     let models = Arc::clone(models) as Arc<dyn Models>;
     Some(Arc::new(Setting {
         ids: Arc::new(SeededIds::new(seed)),

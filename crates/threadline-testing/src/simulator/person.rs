@@ -136,7 +136,15 @@ impl World {
                     self.hit(Mark::NotYetDue);
                     due = Some(self.wall().plus_millis(self.draws.person.below(3_000)));
                 }
-                (mode, Body::Input(Input::from_person(text)))
+                // In a world of several models, some want a certain one, or one that is not there.
+                let routes = ["one", "two", "two", "nowhere"];
+                let route = matches!(self.course, Course::Drawn) && self.draws.person.percent(4);
+                let route = route.then(|| self.draws.person.pick(&routes).copied()).flatten();
+                if route.is_some() {
+                    self.hit(Mark::Rerouted);
+                }
+                let route = route.map(Arc::from);
+                (mode, Body::Input(Input { route, ..Input::from_person(text) }))
             }
             Act::TakeTools => (Mode::Queue, Body::Command(Command::Join(gear::lesser_agent()))),
             Act::Dismiss => {

@@ -8,7 +8,7 @@ use super::{Block, Digest, Money, Usage, is_default};
 use crate::id::Seq;
 
 /// One asking of one model: where, as whom, in which protocol, which model.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Invocation {
     /// The provider, such as `anthropic`.

@@ -1,5 +1,6 @@
 //! Facts that models see: what was said to them and what they answered.
 
+use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -293,3 +294,32 @@ pub struct Usage {
 )]
 #[serde(transparent)]
 pub struct Money(pub u64);
+
+/// In dollars, to the millionth: `$0.0123`.
+impl fmt::Display for Money {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let millionths = self.0.div_ceil(1_000);
+        let part = format!("{:06}", millionths % 1_000_000);
+        let shown = part.trim_end_matches('0').len().max(2);
+        write!(f, "${}.{}", millionths / 1_000_000, part.get(..shown).unwrap_or(&part))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Money;
+
+    #[test]
+    fn money_is_told_in_dollars() {
+        for (money, told) in [
+            (0, "$0.00"),
+            (1, "$0.000001"),
+            (500_000_000, "$0.50"),
+            (12_300_000, "$0.0123"),
+            (1_000_000_000, "$1.00"),
+            (12_345_678_901, "$12.345679"),
+        ] {
+            assert_eq!(Money(money).to_string(), told);
+        }
+    }
+}

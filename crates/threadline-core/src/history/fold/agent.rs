@@ -6,12 +6,23 @@ use std::sync::Arc;
 use super::super::batch::Interaction;
 use super::super::counts::{Counts, one_line};
 use super::super::entry::Entry;
-use super::super::fact::{Digest, Invocation, InvocationStarted, Output, Stop, Usage};
+use super::super::fact::{
+    Attachment, Digest, FailureKind, Input, Invocation, InvocationFailed, InvocationStarted, Money,
+    Output, Stop, Usage,
+};
 use super::super::rule::Rule;
-use super::super::state::{Agent, Frozen, Stage, Turn};
-use super::{DESCRIPTION_CAP, MODELS_CAP, TURN_TOOLS_CAP};
+use super::super::state::{Agent, Failed, Frozen, Stage, Turn};
+use super::{DESCRIPTION_CAP, MODELS_CAP, TURN_INPUTS_CAP, TURN_TOOLS_CAP};
+use crate::clock::Timestamp;
+use crate::context::plan::RESERVE_SHARE;
 use crate::id::Seq;
 use crate::outline::{OutlineRow, RowKind};
+
+/// The most failures of a step that are kept one by one, and the most types of media of a turn.
+const FAILED_CAP: usize = 32;
+const MEDIA_TYPES_CAP: usize = 16;
+/// The longest that a provider can have us wait.
+const RETRY_AFTER_CAP_MS: u64 = 300_000;
 
 impl Agent {
     /// Whether a model may answer now.
@@ -103,6 +114,8 @@ impl Turn {
             joined: Arc::clone(&agent.joined),
             instruction: agent.instruction,
             pins,
+            route: None,
+            media: Vec::new(),
             frozen: Vec::new(),
             transcript,
             recent_sum_before: agent.recent_sum,
@@ -110,8 +123,10 @@ impl Turn {
             steps: 0,
             calls: 0,
             failures: 0,
+            failed: Vec::new(),
             pauses: 0,
             tokens: 0,
+            cost: Money(0),
             last_call: None,
             repeats: 0,
             input: String::new(),
@@ -129,24 +144,76 @@ impl Turn {
         }
     }
 
-    /// A model said that a request was too long: it gets a quarter less, once.
-    pub(super) fn tighten(&mut self, invocation: &Invocation) {
-        let known = self.frozen.iter_mut().find(|frozen| frozen.invocation == *invocation);
-        if let Some(frozen) = known.filter(|frozen| !frozen.tightened) {
-            frozen.options.capacity_tokens -= frozen.options.capacity_tokens / 4;
-            frozen.tightened = true;
+    /// Takes in what an input that came before any model was asked wants of the turn.
+    pub(super) fn open_with(&mut self, at: Seq, input: &Input) {
+        if self.opening.len() < TURN_INPUTS_CAP {
+            self.opening.push(at);
+        }
+        if input.route.is_some() {
+            self.route.clone_from(&input.route);
         }
     }
 
-    pub(super) fn spend(&mut self, usage: Usage) {
+    /// Takes note of the types of what was sent along.
+    pub(super) fn note_media(&mut self, input: &Input) {
+        for Attachment { media_type, .. } in &input.attachments {
+            if self.media.len() < MEDIA_TYPES_CAP && !self.media.contains(media_type) {
+                self.media.push(Arc::clone(media_type));
+            }
+        }
+    }
+
+    /// An invocation of a step failed.
+    pub(super) fn failed(&mut self, at: Timestamp, asked: &Invocation, failed: &InvocationFailed) {
+        self.failures = self.failures.saturating_add(1);
+        let lasting = match failed.kind {
+            FailureKind::Busy | FailureKind::Protocol | FailureKind::Unreachable => false,
+            FailureKind::ContextTooLong => !self.tighten(asked, failed.usage.unwrap_or_default()),
+            FailureKind::Unauthorised | FailureKind::QuotaSpent | FailureKind::Refused => true,
+            // It says nothing of the model.
+            FailureKind::Cancelled => return,
+        };
+        if self.failed.len() < FAILED_CAP {
+            let wait_ms = failed.retry_after_ms.filter(|_| !lasting);
+            let not_before = wait_ms.map(|ms| at.plus_millis(ms.min(RETRY_AFTER_CAP_MS)));
+            let (invocation, kind) = (asked.clone(), failed.kind);
+            self.failed.push(Failed { invocation, kind, lasting, not_before });
+        }
+    }
+
+    /// A model said that a request was too long, or read only so many tokens of it: what it gets
+    /// is made shorter, once. Tells whether it is.
+    fn tighten(&mut self, invocation: &Invocation, read: Usage) -> bool {
+        let known = self.frozen.iter_mut().find(|frozen| frozen.invocation == *invocation);
+        let Some(frozen) = known.filter(|frozen| !frozen.tightened) else { return false };
+        frozen.tightened = true;
+        let options = &mut frozen.options;
+        if read.input == 0 {
+            options.capacity_tokens -= options.capacity_tokens / 4;
+        } else {
+            options.window_tokens = options.window_tokens.min(read.input);
+            options.reserve_tokens =
+                options.reserve_tokens.min(options.window_tokens / RESERVE_SHARE);
+        }
+        true
+    }
+
+    pub(super) fn spend(&mut self, usage: Usage, cost: Option<Money>) {
         self.tokens = self.tokens.saturating_add(usage.input).saturating_add(usage.output);
+        self.cost.0 = self.cost.0.saturating_add(cost.unwrap_or_default().0);
+    }
+
+    /// The step has its answer, or another one begins.
+    pub(super) fn forget_failures(&mut self) {
+        self.failures = 0;
+        self.failed.clear();
     }
 
     pub(super) fn took_output(&mut self, output: &Output, text: &str) {
         self.steps = self.steps.saturating_add(1);
-        self.failures = 0;
+        self.forget_failures();
         self.pauses = if output.stop == Stop::Paused { self.pauses.saturating_add(1) } else { 0 };
-        self.spend(output.usage);
+        self.spend(output.usage, output.cost);
         self.output = one_line(text, DESCRIPTION_CAP);
         for call in output.calls() {
             self.calls = self.calls.saturating_add(1);

@@ -46,8 +46,8 @@ enum Slot {
     Text(BlockIndex),
     Thinking {
         block: BlockIndex,
-        /// None until it is signed, if only with nothing.
-        signature: Option<String>,
+        /// Empty until it is signed; some servers sign with nothing.
+        signature: String,
     },
     Call {
         block: BlockIndex,
@@ -133,17 +133,17 @@ impl AnthropicDecode {
     fn begin_message(&mut self, message: &Message<'_>, out: &mut Vec<Delta>) -> Result<(), Failed> {
         let id = text(message.id.as_ref());
         if let Some(known) = &self.message {
-            return match known == id {
-                true => Ok(()),
-                false => Err(Failed::protocol("another message started within the answer")),
-            };
+            if known == id {
+                return Ok(());
+            }
+            return Err(Failed::protocol("another message started within the answer"));
         }
         self.message = Some(id.to_owned());
         self.tell("response_id", id);
         self.tell("model", text(message.model.as_ref()));
         self.count(message.usage, out);
-        let content = message.content.and_then(|raw| serde_json::from_str(raw.get()).ok());
-        for block in content.unwrap_or_else(Vec::<&RawValue>::new) {
+        let content = message.content.map(|raw| serde_json::from_str::<Vec<&RawValue>>(raw.get()));
+        for block in content.and_then(Result::ok).unwrap_or_default() {
             let slot = self.begin(block, out)?;
             self.settle(&slot, out);
             self.blocks.end(slot.block(), out);
@@ -176,9 +176,8 @@ impl AnthropicDecode {
                 let start: Start<'_> = read(raw.get())?;
                 let block = self.blocks.begin(BlockKind::Thinking, out);
                 self.blocks.fragment(block, text(start.thinking.as_ref()), out);
-                let signature = text(start.signature.as_ref());
-                let signature = (!signature.is_empty()).then(|| signature.to_owned());
-                self.keep(signature.as_deref().unwrap_or_default())?;
+                let signature = text(start.signature.as_ref()).to_owned();
+                self.keep(&signature)?;
                 Ok(Slot::Thinking { block, signature })
             }
             "redacted_thinking" => {
@@ -211,10 +210,10 @@ impl AnthropicDecode {
         let Some(piece) = &event.delta else { return Ok(()) };
         let place = self.open.iter().rposition(|(index, _)| Some(*index) == event.index);
         let Some((_, slot)) = place.and_then(|place| self.open.get_mut(place)) else {
-            return match says_something(piece) {
-                true => Err(Failed::protocol("a piece came of a block that is not open")),
-                false => Ok(()),
-            };
+            if says_something(piece) {
+                return Err(Failed::protocol("a piece came of a block that is not open"));
+            }
+            return Ok(());
         };
         let kept = match (text(piece.kind.as_ref()), slot) {
             ("text_delta", Slot::Text(block)) => {
@@ -231,7 +230,7 @@ impl AnthropicDecode {
             }
             ("signature_delta", Slot::Thinking { signature, .. }) => {
                 let more = text(piece.signature.as_ref());
-                signature.get_or_insert_default().push_str(more);
+                signature.push_str(more);
                 more.len()
             }
             ("input_json_delta", Slot::Foreign(foreign)) => {
@@ -265,7 +264,7 @@ impl AnthropicDecode {
         match slot {
             Slot::Text(_) | Slot::Whole(_) => {}
             Slot::Thinking { block, signature } => {
-                if let Some(signature) = signature {
+                if !signature.is_empty() {
                     let signed = ThinkingState::Signature(signature.into());
                     self.blocks.state(*block, state(&signed), out);
                 }

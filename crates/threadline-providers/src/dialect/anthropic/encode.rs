@@ -4,15 +4,20 @@ mod messages;
 mod schema;
 mod thinking;
 
+use std::sync::Arc;
+
 use threadline_core::id::Seq;
 use threadline_core::provider::{AnswerForm, Repair, Request, ToolChoice, ToolSupport};
+use threadline_core::tool::ToolSpec;
 
+use self::schema::Strict;
 use self::thinking::Effort;
 use super::wire::body::{Block, Body, Choice, Format, Mark, OutputConfig, Tool};
 use crate::carry::{Carried, carry};
 use crate::dialect::Encoded;
 use crate::names::Names;
 use crate::quirks::{AnthropicVersion, Quirks};
+use crate::schema::object_root;
 
 /// The version of what is made here: it rises whenever a request would be written differently.
 pub(crate) const ENCODER_VERSION: u32 = 1;
@@ -25,18 +30,7 @@ pub(crate) fn encode(request: &Request, quirks: &Quirks) -> Encoded {
     let Carried { system, turns, goes_on, tools, names, mut repairs } = carry(request, quirks);
     let mut messages = messages::messages(turns, goes_on, quirks, &mut repairs);
     let effort = thinking::effort(request, quirks, &messages, &mut repairs);
-    let mut tools: Vec<Tool<'_>> = tools
-        .iter()
-        .map(|spec| {
-            let (input_schema, mended) = schema::of_tool(&spec.schema);
-            if mended {
-                let what = format!("the schema of {} is shown as a plain object", spec.name);
-                repairs.push(Repair { entry: None, what: what.into() });
-            }
-            let name = names.to_wire(&spec.name).to_owned();
-            Tool { name, description: &spec.description, input_schema, cache_control: None }
-        })
-        .collect();
+    let mut tools = shown(request, tools, &names, &mut repairs);
     let mut system: Vec<Block<'_>> =
         (!system.trim().is_empty()).then(|| Block::text(system.into())).into_iter().collect();
     let format = form(request, &mut system, &mut repairs);
@@ -44,7 +38,7 @@ pub(crate) fn encode(request: &Request, quirks: &Quirks) -> Encoded {
         mark_head(&mut tools, &mut system);
         messages::mark(&mut messages);
     }
-    let Effort { config, effort: level, max_tokens } = effort;
+    let Effort { config, level, max_tokens } = effort;
     let body = Body {
         model: &request.target.invocation.model,
         max_tokens,
@@ -61,6 +55,29 @@ pub(crate) fn encode(request: &Request, quirks: &Quirks) -> Encoded {
     // Nothing in it can fail to be written: its keys are texts, and its raw parts were read.
     let body = serde_json::to_vec(&body).unwrap_or_default();
     Encoded { body, headers: Vec::new(), names, repairs }
+}
+
+/// The tools as the model is shown them.
+fn shown<'a>(
+    request: &Request,
+    tools: &'a [Arc<ToolSpec>],
+    names: &Names,
+    repairs: &mut Vec<Repair>,
+) -> Vec<Tool<'a>> {
+    let mut strict = Strict::new();
+    let tool = |spec: &'a Arc<ToolSpec>| {
+        let held = spec.strict && request.target.profile.strict_tools;
+        let fitted = object_root(&spec.schema);
+        repairs.extend(fitted.repairs(&spec.name));
+        Tool {
+            name: names.to_wire(&spec.name).to_owned(),
+            description: &spec.description,
+            strict: held && strict.takes(&spec.schema),
+            input_schema: fitted.schema,
+            cache_control: None,
+        }
+    };
+    tools.iter().map(tool).collect()
 }
 
 /// Marks the end of what stays the same for a whole conversation: tools come first on the wire,

@@ -148,11 +148,12 @@ pub(super) struct ReadableItem<'a> {
 
 /// The state of a thinking block: `{"signature":"…"}` or `{"redacted":"…"}`.
 ///
-/// The thought itself is the block's text. A thought that broke off has no state.
+/// The thought itself is the block's text. A thought that broke off has no state, nor has one of a
+/// server that signs with nothing.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ThinkingState<'a> {
-    /// A thought that may be shown, with its signature. Compatible servers sign with nothing.
+    /// A thought that may be shown: its signature.
     #[serde(borrow)]
     Signature(Cow<'a, str>),
     /// A thought that may not be shown: its encrypted data.

@@ -145,11 +145,9 @@ pub(super) fn odd_thinking(body: &Body<'_>) -> Vec<Found> {
             found.push(level.found("no level that is known"));
         }
     }
-    if let Some(budget) = thinking.get("thinkingBudget") {
-        if budget.value.as_i64().is_none_or(|tokens| tokens < -1) {
-            found.push(budget.found("not a number from -1 up"));
-        }
-    }
+    let budget = thinking.get("thinkingBudget");
+    let odd = budget.filter(|at| at.value.as_i64().is_none_or(|tokens| tokens < -1));
+    found.extend(odd.map(|at| at.found("not a number from -1 up")));
     found
 }
 

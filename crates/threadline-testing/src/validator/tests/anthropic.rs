@@ -65,7 +65,7 @@ fn old(body: &mut Value, server: &mut Server) {
 }
 
 /// A strict tool with these properties, all of them optional.
-fn strict(name: &str, properties: Value) -> Value {
+fn strict(name: &str, properties: &Value) -> Value {
     json!({"name": name, "strict": true, "input_schema": {"type": "object",
         "properties": properties, "additionalProperties": false}})
 }
@@ -231,15 +231,15 @@ pub(super) const MUTANTS: &[Mutant] = &[
     }),
     ("strict-tools-are-few", |body, _| {
         let properties = (0..25).map(|n| (n.to_string(), json!({"type": "string"})));
-        push(body, "/tools", strict("wide", Value::Object(properties.collect())));
+        push(body, "/tools", strict("wide", &Value::Object(properties.collect())));
     }),
     ("strict-tools-are-few", |body, _| {
-        (0..20).for_each(|n| push(body, "/tools", strict(&format!("t{n}"), json!({}))));
+        (0..20).for_each(|n| push(body, "/tools", strict(&format!("t{n}"), &json!({}))));
     }),
     ("strict-tools-are-few", |body, _| {
         let union = json!({"type": ["string", "null"]});
         let properties = (0..17).map(|n| (n.to_string(), union.clone()));
-        push(body, "/tools", strict("either", Value::Object(properties.collect())));
+        push(body, "/tools", strict("either", &Value::Object(properties.collect())));
     }),
     ("tool-choice-needs-tools", |body, _| drop_field(body, "", "tools")),
     ("tool-choice-is-known", |body, _| set(body, "/tool_choice", json!("auto"))),

@@ -4,9 +4,10 @@ use std::future::poll_fn;
 use std::sync::Arc;
 
 use serde::Serialize;
-use threadline_core::context::PROJECTION_VERSION;
+use threadline_core::context::{PROJECTION_VERSION, wanted_media};
 use threadline_core::id::Seq;
 use threadline_core::provider::{Delta, Prepared, Request, Target};
+use threadline_core::store::read_media;
 
 use super::sight::{Eye, Sight, Started};
 use crate::view::{Line, View};
@@ -86,7 +87,9 @@ impl Eye<'_> {
     async fn prepared(&self, target: Arc<Target>, sight: &Sight) -> Option<Prepared> {
         let (context, catalogue) = (Arc::clone(&sight.context), Arc::clone(&sight.catalogue));
         let (of, options) = ((self.id, sight.agent), sight.joined.options.clone());
-        let request = Request::step(target, of, context, catalogue, options);
+        let wanted = wanted_media(&context, &target.profile);
+        let media = read_media(self.store, &wanted).await.ok()?;
+        let request = Request { media, ..Request::step(target, of, context, catalogue, options) };
         let mut stream = self.provider.invoke(request);
         match poll_fn(|task| stream.as_mut().poll_next(task)).await {
             Some(Ok(Delta::Prepared(prepared))) => Some(prepared),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use threadline_core::choose::choose;
+use threadline_core::choose::{Needs, SoFar, choose};
 use threadline_core::context::compare::Shown;
 use threadline_core::context::plan::{Ask, RECALL, RESERVE_SHARE};
 use threadline_core::context::{Context, PROJECTION_VERSION, render};
@@ -238,7 +238,8 @@ impl<'a> Eye<'a> {
                 format!("there is no model {name:?}; there are: {}", names.join(", "))
             });
         }
-        match choose(joined.route.as_ref(), &targets) {
+        let (needs, so_far) = (Needs::default(), SoFar::default());
+        match choose(&*self.setting.models, joined.route.as_ref(), &needs, &so_far) {
             Ok(chosen) => Ok(chosen.target),
             Err(why) => {
                 // What would be seen does not depend on whether it can be asked.

@@ -187,7 +187,7 @@ fn thinking_has_its_signature_as_state_even_with_no_words() {
     thinks:  Some("{\"signature\":\"Er==\"}")
     thinks:  Some("{\"redacted\":\"Em==\"}")
     thinks: unsigned None
-    thinks: signed with nothing Some("{\"signature\":\"\"}")
+    thinks: signed with nothing None
     Done 10+7 (-/-/-) model=m response_id=msg_1 stop_reason=end_turn
     "#);
 }

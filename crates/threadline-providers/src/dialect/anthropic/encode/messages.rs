@@ -83,9 +83,10 @@ fn add<'a>(messages: &mut Vec<Message<'a>>, role: Role, blocks: Vec<Block<'a>>) 
 /// then may a model go on with its own.
 fn close(messages: &mut Vec<Message<'_>>, repairs: &mut Vec<Repair>) {
     let at_work = match messages.last() {
-        Some(Message { role: Role::Assistant, content }) => {
-            matches!(content.last(), Some(Block::Whole(_)))
-        }
+        Some(Message { role: Role::Assistant, content }) => match content.last() {
+            Some(Block::Whole(raw)) => is_half(raw),
+            Some(_) | None => false,
+        },
         Some(Message { role: Role::User, .. }) => true,
         None => false,
     };
@@ -158,9 +159,15 @@ fn said<'a>(
     let thinks = !quirks.preserved_thinking || turn.current;
     let paired = pairs(&turn.blocks, open);
     let mut blocks = Vec::new();
+    // A thought stands before what it led to; a server's tool is not the end of it.
+    let mut has_spoken = false;
     for said in turn.blocks {
         let block = match said {
             Said::Thinking { .. } if !thinks => None,
+            Said::Thinking { .. } if has_spoken => {
+                repairs.push(repair(Some(entry), "a thought after what it led to is left out"));
+                None
+            }
             Said::Thinking { text, state } => thinking_block(entry, text, state, repairs),
             Said::Text { text, .. } => (!text.trim().is_empty()).then(|| Block::text(text)),
             Said::Call(call) => {
@@ -171,6 +178,11 @@ fn said<'a>(
                 input.map(|input| Block::ToolUse { id, name, input, cache_control: None })
             }
             Said::Foreign { state, .. } => foreign_block(entry, state, &paired, repairs),
+        };
+        has_spoken = match &block {
+            Some(Block::Text { .. } | Block::ToolUse { .. }) => true,
+            Some(Block::Whole(raw)) => has_spoken && !is_half(raw),
+            Some(_) | None => has_spoken,
         };
         blocks.extend(block);
     }
@@ -204,7 +216,7 @@ fn thinking_block<'a>(
 ) -> Option<Block<'a>> {
     let state = state.and_then(|state| serde_json::from_str::<ThinkingState<'_>>(state).ok());
     match state {
-        Some(ThinkingState::Signature(signature)) if !(text.is_empty() && signature.is_empty()) => {
+        Some(ThinkingState::Signature(signature)) if !signature.is_empty() => {
             Some(Block::Thinking { thinking: text, signature })
         }
         Some(ThinkingState::Redacted(data)) if !data.is_empty() => {
@@ -234,15 +246,34 @@ impl Link<'_> {
         let id = self.id.as_ref().filter(|_| self.kind.0.ends_with("tool_use"));
         id.map(|id| &*id.0)
     }
+
+    /// The id of the use that it is, or of which it is the result.
+    fn of(&self) -> Option<&str> {
+        self.used().or(self.tool_use_id.as_ref().map(|id| &*id.0))
+    }
+
+    /// Whether it is one half of two.
+    fn is_half(&self) -> bool {
+        self.kind.0.ends_with("tool_use") || self.kind.0.ends_with("tool_result")
+    }
+}
+
+/// How a block belongs to another; none of what is no block.
+fn link(state: &str) -> Option<Link<'_>> {
+    serde_json::from_str(state).ok()
+}
+
+fn is_half(raw: &RawValue) -> bool {
+    link(raw.get()).is_some_and(|link| link.is_half())
 }
 
 /// The uses of the server's tools that have their result, or may still get it.
 fn pairs(blocks: &[Said<'_>], open: bool) -> Vec<String> {
-    let states = blocks.iter().filter_map(|said| match said {
-        Said::Foreign { state, .. } => serde_json::from_str::<Link<'_>>(state).ok(),
+    let links = blocks.iter().filter_map(|said| match said {
+        Said::Foreign { state, .. } => link(state),
         Said::Thinking { .. } | Said::Text { .. } | Said::Call(_) => None,
     });
-    let links = states.collect::<Vec<_>>();
+    let links = links.collect::<Vec<_>>();
     let answered = |used: &str| {
         let mut results = links.iter().filter_map(|link| link.tool_use_id.as_ref());
         open || results.any(|id| id.0 == used)
@@ -251,16 +282,16 @@ fn pairs(blocks: &[Said<'_>], open: bool) -> Vec<String> {
     used.map(str::to_owned).collect()
 }
 
-/// A block as it was received, unless it is one half of two.
+/// A block as it was received, unless the other half of it is missing.
 fn foreign_block<'a>(
     entry: Seq,
     state: &'a str,
     paired: &[String],
     repairs: &mut Vec<Repair>,
 ) -> Option<Block<'a>> {
-    let whole = serde_json::from_str::<Link<'_>>(state).ok().filter(|link| {
-        let of = link.used().or(link.tool_use_id.as_ref().map(|id| &*id.0));
-        of.is_none_or(|id| paired.iter().any(|paired| paired == id))
+    let whole = link(state).filter(|link| match link.of() {
+        Some(id) => paired.iter().any(|paired| paired == id),
+        None => !link.is_half(),
     });
     let block = whole.and_then(|_| serde_json::from_str::<&RawValue>(state).ok());
     if block.is_none() {

@@ -398,6 +398,21 @@ fn own_thinking_goes_back_as_it_came_also_with_no_words() {
 }
 
 #[test]
+fn a_thought_after_what_it_led_to_does_not_go() {
+    let used = foreign(r#"{"type":"mcp_tool_use","id":"s","name":"find","input":{}}"#);
+    let found = foreign(r#"{"type":"mcp_tool_result","tool_use_id":"s","content":[]}"#);
+    let thought = |text| thinks(text, SIGNED);
+    let case = Case::new()
+        .says("go")
+        .own(&[thought("1"), text("a"), thought("2"), used, found, thought("3"), text("b")])
+        .says("on");
+    let told = case.messages();
+    let kept = ["1", "2", "3"].map(|text| told.contains(&format!(r#""thinking":"{text}""#)));
+    assert_eq!(kept, [true, false, true], "{told}");
+    assert!(told.contains("mended at 2: a thought after what it led to is left out"));
+}
+
+#[test]
 fn another_models_thinking_does_not_go_and_its_server_blocks_become_text() {
     let case = Case::new()
         .says("go")

@@ -3,18 +3,21 @@
 use threadline_core::history::fact::Thinking;
 use threadline_core::provider::{Repair, Request, ThinkingSupport};
 
-use super::super::wire::body::{Display, Message, Role, ThinkingConfig};
+use super::super::wire::body::{Block, Display, Message, Role, ThinkingConfig};
 use super::repair;
 use crate::quirks::Quirks;
 
 /// The least that thinking can be given.
 const LEAST_BUDGET: u32 = 1_024;
 
+/// With how much effort it answers, if it is told.
+type Level = Option<&'static str>;
+
 /// How much a model thinks and answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Effort {
     pub(super) config: Option<ThinkingConfig>,
-    pub(super) effort: Option<&'static str>,
+    pub(super) level: Level,
     pub(super) max_tokens: u32,
 }
 
@@ -48,13 +51,13 @@ pub(super) fn effort(
     let cap = profile.output_cap_tokens.max(1);
     let max_tokens = request.options.max_output_tokens.unwrap_or(cap).clamp(1, cap);
     let display = quirks.thinking_display.then_some(Display::Summarized);
-    let plain = |config| Effort { config, effort: None, max_tokens };
+    let plain = |config| Effort { config, level: None, max_tokens };
     match (profile.thinking, request.options.thinking) {
         (ThinkingSupport::Never | ThinkingSupport::Always, _) => plain(None),
         (ThinkingSupport::Effort { can_be_off }, asked) => {
             let (config, level) = by_effort(can_be_off, asked, display, repairs);
-            let effort = level.filter(|_| quirks.effort);
-            Effort { config, effort, max_tokens }
+            let level = level.filter(|_| quirks.effort);
+            Effort { config, level, max_tokens }
         }
         (ThinkingSupport::Budget { .. }, None) => plain(None),
         (ThinkingSupport::Budget { .. }, Some(Thinking::Off)) => {
@@ -72,8 +75,6 @@ pub(super) fn effort(
         }
     }
 }
-
-type Level = Option<&'static str>;
 
 fn by_effort(
     can_be_off: bool,
@@ -126,23 +127,23 @@ fn by_budget(
     if budget_tokens < LEAST_BUDGET {
         repairs.push(repair(None, "there is no room for thinking in so short an answer"));
         let config = Some(ThinkingConfig::Disabled);
-        return Effort { config, effort: None, max_tokens: asked };
+        return Effort { config, level: None, max_tokens: asked };
     }
     if max_tokens > asked {
         repairs.push(repair(None, "the answer's cap is raised by what thinking may take"));
     }
     let config = Some(ThinkingConfig::Enabled { budget_tokens, display });
-    Effort { config, effort: None, max_tokens }
+    Effort { config, level: None, max_tokens }
 }
 
 /// Whether every message of an open tool loop begins with thinking: with a budget, the protocol
 /// wants that, and what another model did or what was dropped does not.
 fn begins_with_thinking(messages: &[Message<'_>]) -> bool {
     let is_open = |message: &&Message<'_>| match message.role {
-        Role::User => message.content.iter().any(|block| block.is_result()),
+        Role::User => message.content.iter().any(Block::is_result),
         Role::Assistant => true,
     };
     let open = messages.iter().rev().take_while(is_open);
     let mut said = open.filter(|message| message.role == Role::Assistant);
-    said.all(|message| message.content.first().is_some_and(|block| block.is_thinking()))
+    said.all(|message| message.content.first().is_some_and(Block::is_thinking))
 }

@@ -122,7 +122,9 @@ pub(in super::super) struct Tool<'a> {
     pub(in super::super) name: String,
     #[serde(skip_serializing_if = "str::is_empty")]
     pub(in super::super) description: &'a str,
-    pub(in super::super) input_schema: Cow<'a, RawValue>,
+    pub(in super::super) input_schema: Box<RawValue>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(in super::super) strict: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in super::super) cache_control: Option<Mark>,
 }

@@ -290,5 +290,25 @@ fn a_schema_that_is_no_plain_object_is_mended() {
     let encoded = case.encoded();
     let body: Value = serde_json::from_slice(&encoded.body).unwrap();
     assert_eq!(body["tools"][0]["input_schema"]["type"], "object");
-    assert_eq!(&*encoded.repairs[0].what, "the schema of look is shown as a plain object");
+    assert_eq!(
+        &*encoded.repairs[0].what,
+        "tool look: the root of its schema is sent as a plain object"
+    );
+}
+
+#[test]
+fn a_model_is_held_to_a_strict_schema_if_it_can_be() {
+    let strict = |text: &str, holds: bool| {
+        let mut case = Case::new().tools(&["look"]).says("hi");
+        case = case.profile(|profile| profile.strict_tools = holds);
+        let mut spec = ToolSpec::clone(case.request.catalogue.get("look").unwrap());
+        (spec.strict, spec.schema) = (true, text.into());
+        case.request.catalogue = Arc::new(Catalogue::new(vec![Arc::new(spec)], 0).unwrap());
+        let body: Value = serde_json::from_slice(&case.encoded().body).unwrap();
+        body["tools"][0].get("strict").cloned()
+    };
+    let closed = r#"{"type":"object","properties":{},"required":[],"additionalProperties":false}"#;
+    assert_eq!(strict(closed, true), Some(true.into()));
+    assert_eq!(strict(closed, false), None);
+    assert_eq!(strict(r#"{"type":"object","properties":{"a":{}}}"#, true), None);
 }

@@ -1,0 +1,99 @@
+//! Which model is asked next: for a step, after one that failed, and when a request does not fit.
+
+use std::sync::Arc;
+
+use super::Driver;
+use super::appending;
+use super::asking::What;
+use super::command::Command;
+use super::place::Landed;
+use crate::choose::{Chosen, Needs, NoModel, SoFar, choose};
+use crate::clock::Timestamp;
+use crate::context::plan::DoesNotFit;
+use crate::history::History;
+use crate::history::fact::{AgentJoined, EndReason};
+use crate::history::state::Agent;
+use crate::id::AgentId;
+
+/// How long to wait before a model is asked again: at first, and at most.
+const BACKOFF_MS: u64 = 1_000;
+const BACKOFF_CAP_MS: u64 = 30_000;
+
+impl Driver {
+    /// The model for an agent's next step.
+    pub(super) fn choose(&self, history: &History, agent: AgentId) -> Result<Chosen, NoModel> {
+        let models = &*self.setting.models;
+        let Some(state) = history.agent(agent) else {
+            return choose(models, None, &Needs::default(), &SoFar::default());
+        };
+        choose(models, route(state), &self.needs(agent, state), &SoFar::of(state))
+    }
+
+    /// What an agent's next request needs of a model.
+    fn needs(&self, agent: AgentId, state: &Agent) -> Needs {
+        let joined = settings(state);
+        let instruction = state.instruction.map_or(0, |(_, tokens)| u64::from(tokens));
+        let shown = self.shown.get(&agent).filter(|(of, _)| of == joined);
+        let catalogue = shown.map(|(_, shown)| u64::from(shown.catalogue.tokens()));
+        let tools = match shown {
+            Some((_, shown)) => shown.kept.is_some(),
+            None => !self.setting.tools_of(joined).is_empty(),
+        };
+        let turn = state.turn.as_ref().filter(|_| state.in_turn());
+        let thread = turn.map_or(state.recent_sum, |turn| {
+            let of_turn = state.live_sum.saturating_sub(turn.live_sum_before);
+            turn.recent_sum_before.saturating_add(of_turn)
+        });
+        let whole_tokens = thread.saturating_add(instruction + catalogue.unwrap_or(0));
+        let media = turn.map(|turn| turn.media.clone()).unwrap_or_default();
+        Needs { tokens: 0, whole_tokens, media, tools }
+    }
+
+    /// What must be whole does not fit the window of the model that was chosen: one whose window
+    /// is larger is asked, if the route has one.
+    pub(super) fn does_not_fit(
+        &mut self,
+        agent: AgentId,
+        error: &DoesNotFit,
+        out: &mut Vec<Command>,
+    ) {
+        let Some(asking) = self.asking.remove(&agent) else { return };
+        let What::Step { recap_first } = asking.what else { return };
+        let taken = asking.budget.saturating_sub(error.available);
+        let tokens = taken.saturating_add(error.tokens);
+        let larger = self.history.agent(agent).and_then(|state| {
+            let needs = Needs { tokens, ..self.needs(agent, state) };
+            let so_far = SoFar { asked: None, ..SoFar::of(state) };
+            choose(&*self.setting.models, route(state), &needs, &so_far).ok()
+        });
+        let window = |chosen: &Chosen| chosen.target.profile.window_tokens;
+        match larger.filter(|larger| window(larger) > window(&asking.chosen)) {
+            Some(larger) => self.gather_for(agent, larger, recap_first, out),
+            None => {
+                let (reason, detail) = (EndReason::DoesNotFit, error.to_string());
+                self.landed.push_back(Landed::End { agent, reason, detail });
+            }
+        }
+    }
+}
+
+/// How long to wait before a chosen model is asked: not at all unless it failed in this step.
+pub(super) fn wait_ms(chosen: &Chosen, at: Timestamp) -> u64 {
+    match (chosen.not_before, chosen.failures) {
+        (Some(moment), _) => moment.millis_since(at),
+        (None, 0) => 0,
+        (None, n) => appending::doubled(BACKOFF_MS, n - 1, BACKOFF_CAP_MS),
+    }
+}
+
+/// The name of the route or model that an agent's turn asks for, if it asks for one.
+fn route(agent: &Agent) -> Option<&Arc<str>> {
+    let turn = agent.turn.as_ref().filter(|_| agent.in_turn());
+    turn.and_then(|turn| turn.route.as_ref()).or_else(|| settings(agent).route.as_ref())
+}
+
+/// An agent's settings as they count now: those with which its turn began, if it is in one.
+fn settings(agent: &Agent) -> &Arc<AgentJoined> {
+    let turn = agent.turn.as_ref().filter(|_| agent.in_turn());
+    turn.map_or(&agent.joined, |turn| &turn.joined)
+}

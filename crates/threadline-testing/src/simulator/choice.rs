@@ -1,0 +1,62 @@
+//! Whether the right model is asked: what must hold of every choice.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use threadline_core::history::fact::{FailureKind, Invocation, InvocationStarted};
+use threadline_core::id::AgentId;
+
+use super::mark::Mark;
+use super::world::World;
+
+/// Failures after which a model is not asked again in the step, and those that may pass.
+const LASTING: [FailureKind; 3] =
+    [FailureKind::Unauthorised, FailureKind::QuotaSpent, FailureKind::Refused];
+const PASSING: [FailureKind; 3] =
+    [FailureKind::Busy, FailureKind::Protocol, FailureKind::Unreachable];
+
+impl World {
+    /// How many models failed in an agent's step.
+    pub(super) fn tried_models(&self, agent: AgentId) -> usize {
+        let tried = self.check.tried.get(&agent).into_iter().flatten();
+        tried.map(|(invocation, _)| invocation).collect::<BTreeSet<_>>().len()
+    }
+
+    /// A model is asked: not one that would fail again, nor one that failed as long as another
+    /// has not, and for a reason that is on record.
+    pub(super) fn check_choice(&mut self, agent: AgentId, started: &InvocationStarted) {
+        if started.why.trim().is_empty() {
+            return self.fail("choice", "nobody says why this model was chosen".to_owned());
+        }
+        let tried = self.check.tried.get(&agent).map_or(&[][..], Vec::as_slice);
+        let asked = &started.invocation;
+        let times = |kinds: &[FailureKind]| {
+            tried.iter().filter(|(of, kind)| of == asked && kinds.contains(kind)).count()
+        };
+        let for_good = times(&LASTING);
+        let too_long = times(&[FailureKind::ContextTooLong]);
+        let passed = times(&PASSING);
+        if for_good > 0 || too_long > 1 {
+            return self.fail("choice", format!("{} is asked again in vain", asked.model));
+        }
+        let last = tried.last().map(|(of, _)| of.clone());
+        let models = self.setting.as_ref().map(|setting| Arc::clone(&setting.models));
+        let targets = models.map(|models| (models.targets(), models.routes().len()));
+        let untried = targets.is_some_and(|(targets, routes)| {
+            let fresh = |invocation: &Invocation| !tried.iter().any(|(of, _)| of == invocation);
+            routes > 0 && targets.iter().any(|target| fresh(&target.invocation))
+        });
+        let by_order = started.why.starts_with("route default (fallback)");
+        // One whose window is too small is passed over in its turn.
+        if passed > 0 && untried && by_order && !started.why.contains("window") {
+            let text = format!("{} is asked again before another", asked.model);
+            return self.fail("choice", text);
+        }
+        match last {
+            Some(last) if last != *asked => {
+                self.hit(if passed > 0 { Mark::CameRound } else { Mark::FellBack });
+            }
+            Some(_) | None => {}
+        }
+    }
+}
