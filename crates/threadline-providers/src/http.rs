@@ -40,8 +40,8 @@ impl Default for Timeouts {
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(5),
-            idle: Duration::from_secs(300),
-            event: Duration::from_secs(15 * 60),
+            idle: Duration::from_mins(5),
+            event: Duration::from_mins(15),
         }
     }
 }

@@ -94,9 +94,8 @@ async fn get(
         Some((KeyHeader::Named(name), secret)) => request.header(*name, secret.reveal()),
         None => request,
     };
-    let unreachable = |error: reqwest::Error| {
-        Failed::new(FailureKind::Unreachable, causes(&error.without_url()))
-    };
+    let unreachable =
+        |error: reqwest::Error| Failed::new(FailureKind::Unreachable, causes(&error.without_url()));
     let response = request.send().await.map_err(unreachable)?;
     let status = response.status();
     let headers: Vec<(String, String)> = response
@@ -115,9 +114,8 @@ async fn body(mut response: Response) -> Result<Vec<u8>, Failed> {
     let mut body = Vec::new();
     loop {
         let chunk = response.chunk().await;
-        let chunk = chunk.map_err(|error| {
-            Failed::new(FailureKind::Unreachable, causes(&error.without_url()))
-        })?;
+        let chunk = chunk
+            .map_err(|error| Failed::new(FailureKind::Unreachable, causes(&error.without_url())))?;
         let Some(chunk) = chunk else { return Ok(body) };
         if body.len() + chunk.len() > CAP_BYTES {
             return Err(Failed::protocol("the list of models is longer than 8 MiB"));
@@ -163,9 +161,8 @@ struct Row {
 }
 
 fn read(body: &[u8]) -> Result<Vec<Served>, Failed> {
-    let lists: Lists = serde_json::from_slice(body).map_err(|_| {
-        Failed::protocol("what came is no list of models; is the address right?")
-    })?;
+    let lists: Lists = serde_json::from_slice(body)
+        .map_err(|_| Failed::protocol("what came is no list of models; is the address right?"))?;
     let rows = if lists.data.is_empty() { lists.models } else { lists.data };
     let served = rows.into_iter().take(MODELS_CAP).filter_map(|row| {
         let model = row.id.or(row.name)?;
@@ -199,8 +196,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_server_that_is_not_there_is_told() {
-        let endpoint =
-            Endpoint { base_url: "http://127.0.0.1:1/v1".into(), ..Endpoint::usual("vllm").unwrap() };
+        let endpoint = Endpoint {
+            base_url: "http://127.0.0.1:1/v1".into(),
+            ..Endpoint::usual("vllm").unwrap()
+        };
         let failed = served(&endpoint, Duration::from_secs(1)).await.unwrap_err();
         assert_eq!(failed.kind, FailureKind::Unreachable);
         assert!(failed.message.contains("refused"), "{}", failed.message);
