@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use reqwest::redirect::Policy;
-use reqwest::{Client, Response};
 use serde::Deserialize;
 use threadline_core::history::fact::FailureKind;
+use tokio::time::timeout;
 
 use crate::access::{KeyHeader, Secret};
 use crate::dialect::Dialect;
 use crate::endpoint::Endpoint;
 use crate::failed::Failed;
+use crate::http::{Call, Http, Timeouts};
 use crate::reply;
 
 /// How long a list may take as a whole.
@@ -31,8 +31,7 @@ pub struct Served {
 
 /// Asks an endpoint for its list of models.
 ///
-/// It shows whether the endpoint can be reached, and whether it takes the key. A redirect is not
-/// followed: it would carry the key elsewhere.
+/// It shows whether the endpoint can be reached, and whether it takes the key.
 pub async fn served(endpoint: &Endpoint, connect: Duration) -> Result<Vec<Served>, Failed> {
     let Some(url) = endpoint.list_url() else {
         return Err(Failed::new(FailureKind::Refused, "the endpoint speaks no dialect"));
@@ -41,101 +40,50 @@ pub async fn served(endpoint: &Endpoint, connect: Duration) -> Result<Vec<Served
         Some((header, key)) => Some((*header, key.resolve().await?)),
         None => None,
     };
-    let client = client(connect)?;
-    let body = get(&client, endpoint, &url, key.as_ref()).await?;
-    let mut models = read(&body)?;
+    let http = Http::new(Timeouts { connect, idle: TIMEOUT, event: TIMEOUT })?;
+    let asked = Asked { http: &http, endpoint, key };
+    let mut models = read(&asked.get(&url).await?)?;
     if &*endpoint.provider == "llama.cpp" {
-        let window = window_of(&client, endpoint, key.as_ref()).await;
+        let window = asked.window().await;
         models.iter_mut().for_each(|one| one.window_tokens = window);
     }
     Ok(models)
 }
 
-/// How much a llama.cpp server was started with: its list tells only what its model was made for.
-async fn window_of(
-    client: &Client,
-    endpoint: &Endpoint,
-    key: Option<&(KeyHeader, Secret)>,
-) -> Option<u64> {
-    let base = endpoint.base_url.trim_end_matches('/');
-    let url = format!("{}/props", base.strip_suffix("/v1").unwrap_or(base));
-    let body = get(client, endpoint, &url, key).await.ok()?;
-    let props: serde_json::Value = serde_json::from_slice(&body).ok()?;
-    props.pointer("/default_generation_settings/n_ctx")?.as_u64().filter(|tokens| *tokens > 0)
+/// An endpoint that is asked about itself.
+struct Asked<'a> {
+    http: &'a Http,
+    endpoint: &'a Endpoint,
+    key: Option<(KeyHeader, Secret)>,
 }
 
-fn client(connect: Duration) -> Result<Client, Failed> {
-    // Another part of the process may have chosen one already, which is as good.
-    drop(rustls::crypto::ring::default_provider().install_default());
-    let client = Client::builder()
-        .connect_timeout(connect)
-        .timeout(TIMEOUT)
-        .redirect(Policy::none())
-        .user_agent(concat!("threadline/", env!("CARGO_PKG_VERSION")))
-        .build();
-    client.map_err(|error| Failed::new(FailureKind::Unreachable, causes(&error)))
-}
-
-async fn get(
-    client: &Client,
-    endpoint: &Endpoint,
-    url: &str,
-    key: Option<&(KeyHeader, Secret)>,
-) -> Result<Vec<u8>, Failed> {
-    let mut request = client.get(url).header("accept", "application/json");
-    if endpoint.dialect() == Some(Dialect::Anthropic) {
-        request = request.header("anthropic-version", "2023-06-01");
-    }
-    for (name, value) in &endpoint.headers {
-        request = request.header(name, value);
-    }
-    request = match key {
-        Some((KeyHeader::Bearer, secret)) => request.bearer_auth(secret.reveal()),
-        Some((KeyHeader::Named(name), secret)) => request.header(*name, secret.reveal()),
-        None => request,
-    };
-    let unreachable =
-        |error: reqwest::Error| Failed::new(FailureKind::Unreachable, causes(&error.without_url()));
-    let response = request.send().await.map_err(unreachable)?;
-    let status = response.status();
-    let headers: Vec<(String, String)> = response
-        .headers()
-        .iter()
-        .filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())))
-        .collect();
-    let body = body(response).await?;
-    if !status.is_success() {
-        return Err(reply::told(Some(status.as_u16()), &headers, &body));
-    }
-    Ok(body)
-}
-
-async fn body(mut response: Response) -> Result<Vec<u8>, Failed> {
-    let mut body = Vec::new();
-    loop {
-        let chunk = response.chunk().await;
-        let chunk = chunk
-            .map_err(|error| Failed::new(FailureKind::Unreachable, causes(&error.without_url())))?;
-        let Some(chunk) = chunk else { return Ok(body) };
-        if body.len() + chunk.len() > CAP_BYTES {
-            return Err(Failed::protocol("the list of models is longer than 8 MiB"));
+impl Asked<'_> {
+    async fn get(&self, url: &str) -> Result<Vec<u8>, Failed> {
+        let mut headers = self.endpoint.headers.clone();
+        if self.endpoint.dialect() == Some(Dialect::Anthropic) {
+            headers.push(("anthropic-version".to_owned(), "2023-06-01".to_owned()));
         }
-        body.extend_from_slice(&chunk);
-    }
-}
-
-/// An error and its causes, without those that only repeat what was said.
-fn causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let more = error.to_string();
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
+        let key = self.key.as_ref().map(|(header, secret)| (*header, secret));
+        let call = Call { url, headers: &headers, key };
+        let answered = self.http.get(&call);
+        let too_slow = || Failed::new(FailureKind::Unreachable, "it did not answer in time");
+        let mut answer = timeout(TIMEOUT, answered).await.map_err(|_| too_slow())??;
+        let body = answer.body.beginning(CAP_BYTES);
+        let body = timeout(TIMEOUT, body).await.map_err(|_| too_slow())?;
+        if !(200..300).contains(&answer.status) {
+            return Err(reply::told(Some(answer.status), &answer.headers, &body));
         }
-        cause = error.source();
+        Ok(body)
     }
-    text
+
+    /// How much a llama.cpp server was started with: its list tells only what its model was made
+    /// for.
+    async fn window(&self) -> Option<u64> {
+        let base = self.endpoint.base_url.trim_end_matches('/');
+        let url = format!("{}/props", base.strip_suffix("/v1").unwrap_or(base));
+        let props: serde_json::Value = serde_json::from_slice(&self.get(&url).await.ok()?).ok()?;
+        props.pointer("/default_generation_settings/n_ctx")?.as_u64().filter(|tokens| *tokens > 0)
+    }
 }
 
 /// The lists of all protocols: each has one of the two.

@@ -12,9 +12,9 @@ use std::path::PathBuf;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub(crate) use self::agent::{Bounds, Chat, Resume, Run};
+pub(crate) use self::agent::{AgentOptions, Bounds, Chat, Resume, Run};
 pub(crate) use self::context::{Context, TextOf};
-pub(crate) use self::model::{Doctor, Models, Trust};
+pub(crate) use self::model::{Doctor, Models, Trust, Wire, WireCheck, WireDecode, WireEncode};
 use self::number::{at_least_one, entry};
 
 /// A durable, provider-neutral runtime for LLM agents.
@@ -227,6 +227,14 @@ Examples:
   threadline doctor
   threadline doctor --model claude-sonnet-5-5")]
     Doctor(Doctor),
+    /// See what is said to models and by them, byte for byte
+    #[command(
+        subcommand,
+        after_help = "\
+Example:
+  threadline wire encode --model claude-sonnet-5-5 last"
+    )]
+    Wire(Wire),
     /// Tools for developers of threadline
     #[command(
         subcommand,
@@ -247,7 +255,8 @@ impl Command {
             | Self::Context(_)
             | Self::Recap(_)
             | Self::Models(_)
-            | Self::Doctor(_) => true,
+            | Self::Doctor(_)
+            | Self::Wire(Wire::Encode(_)) => true,
             Self::List(_)
             | Self::Show(_)
             | Self::Search(_)
@@ -257,6 +266,7 @@ impl Command {
             | Self::Import(_)
             | Self::Verify(_)
             | Self::Trust(_)
+            | Self::Wire(Wire::Decode(_) | Wire::Check(_))
             | Self::Dev(_) => false,
         }
     }

@@ -18,10 +18,11 @@ mod search;
 mod show;
 mod trust;
 mod verify;
+mod wire;
 
 use std::process::ExitCode;
 
-use crate::args::{Chat, Command, Dev};
+use crate::args::{Chat, Command, Dev, Wire};
 use crate::compose::Parts;
 use crate::config::Config;
 use crate::view::View;
@@ -43,6 +44,11 @@ pub(crate) async fn run(
             trust::run(config, arguments, view)?;
             return Ok(ExitCode::SUCCESS);
         }
+        Some(Command::Wire(Wire::Decode(arguments))) => {
+            wire::decode::run(arguments, view)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        Some(Command::Wire(Wire::Check(arguments))) => return wire::check::run(arguments, view),
         _ => {}
     }
     let parts = Parts::open(config)?;
@@ -67,7 +73,15 @@ pub(crate) async fn run(
         Some(Command::Export(arguments)) => export::run(&parts, &arguments, view).await?,
         Some(Command::Import(arguments)) => import::run(&parts, &arguments, view).await?,
         Some(Command::Verify(arguments)) => return verify::run(&parts, &arguments, view).await,
-        Some(Command::Doctor(_) | Command::Models(_) | Command::Trust(_)) => {}
+        Some(Command::Wire(Wire::Encode(arguments))) => {
+            wire::encode::run(&parts, config, &arguments, view).await?;
+        }
+        Some(
+            Command::Doctor(_)
+            | Command::Models(_)
+            | Command::Trust(_)
+            | Command::Wire(Wire::Decode(_) | Wire::Check(_)),
+        ) => {}
         Some(Command::Dev(Dev::Generate(arguments))) => {
             dev::generate(&parts, &arguments, view).await?;
         }

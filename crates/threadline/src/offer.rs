@@ -1,17 +1,20 @@
 //! The offer: every model that can be asked, how each is reached, and why one cannot.
 
 mod entry;
+pub(crate) mod local;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::{anyhow, bail};
-use threadline_core::provider::Target;
+use threadline_core::choose::Route;
+use threadline_core::provider::{Models, Target};
 use threadline_providers::access::{Access, KeyRef};
 use threadline_providers::dialect::Dialect;
 use threadline_providers::endpoint::{self, Endpoint};
 use threadline_providers::guide::Guide;
 use threadline_providers::profile::{self, Description, describe};
+use threadline_providers::served::Served;
 
 use crate::config::environment::{self, Variables};
 use crate::config::file::{File, ModelEntry};
@@ -26,8 +29,8 @@ pub(crate) struct Offer {
     pub(crate) locals: Vec<Endpoint>,
     /// The models, in the order in which people should see them; the built-in one comes last.
     pub(crate) models: Vec<Offered>,
-    /// Named choices among them: the name, the models, the strategy.
-    pub(crate) routes: Vec<(Arc<str>, Vec<Arc<str>>, String)>,
+    /// Named choices among them.
+    pub(crate) routes: Vec<Arc<Route>>,
 }
 
 /// A model that can be asked.
@@ -73,6 +76,14 @@ impl Offer {
         Self { models, ..Self::default() }
     }
 
+    /// How every model that is asked over the network is reached, by what it is called.
+    pub(crate) fn accesses(&self) -> BTreeMap<Arc<str>, Arc<Access>> {
+        let of = |offered: &Offered| {
+            Some((Arc::clone(&offered.target.name), Arc::new(offered.access.clone()?)))
+        };
+        self.models.iter().filter_map(of).collect()
+    }
+
     /// The model of a name.
     pub(crate) fn model(&self, name: &str) -> Option<&Offered> {
         self.models.iter().find(|offered| &*offered.target.name == name)
@@ -80,7 +91,7 @@ impl Offer {
 
     /// Whether a name is that of a model or of a route.
     pub(crate) fn has(&self, name: &str) -> bool {
-        self.model(name).is_some() || self.routes.iter().any(|(route, ..)| &**route == name)
+        self.model(name).is_some() || self.routes.iter().any(|route| &*route.name == name)
     }
 
     /// Makes a name one that can be asked, if it says enough: `endpoint/model`, or a model that a
@@ -98,16 +109,15 @@ impl Offer {
     }
 
     /// Takes in the models that a server of one's own says that it has.
-    pub(crate) fn take_served(&mut self, endpoint: &Endpoint, served: &[(String, Option<u64>)]) {
-        for (model, window) in served {
-            let says = Description { window_tokens: *window, ..Description::default() };
-            let name: Arc<str> = model.as_str().into();
-            let free =
-                if self.has(&name) { format!("{}/{model}", endpoint.name) } else { model.clone() };
-            if self.has(&free) {
+    fn take_served(&mut self, endpoint: &Endpoint, served: &[Served]) {
+        for Served { model, window_tokens } in served {
+            let says = Description { window_tokens: *window_tokens, ..Description::default() };
+            let longer = format!("{}/{model}", endpoint.name);
+            let name = if self.has(model) { &longer } else { model };
+            if self.has(name) {
                 continue;
             }
-            if let Ok(offered) = offered(&free, endpoint, None, model, model, &says) {
+            if let Ok(offered) = offered(name, endpoint, None, model, model, &says) {
                 let place = self.models.len().saturating_sub(1);
                 self.models.insert(place, offered);
             }
@@ -133,7 +143,7 @@ impl Offer {
             return Ok((endpoint, name));
         }
         let names = self.models.iter().map(|offered| &*offered.target.name);
-        let routes = self.routes.iter().map(|(route, ..)| &**route);
+        let routes = self.routes.iter().map(|route| &*route.name);
         let near = nearest(name, names.chain(routes));
         let hint = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
         Err(anyhow!(
@@ -211,15 +221,19 @@ impl Offer {
             if entry.models.is_empty() {
                 bail!("routes.{}.models: name at least one model", name.get_ref());
             }
-            let name: Arc<str> = name.get_ref().as_str().into();
-            self.routes.push((name, entry.models.clone(), entry.strategy.clone()));
+            self.routes.push(Arc::new(Route {
+                name: name.get_ref().as_str().into(),
+                models: entry.models.clone(),
+                strategy: entry.strategy,
+            }));
         }
-        for (route, models, _) in self.routes.clone() {
-            for model in models.iter().filter(|model| &***model != "guide") {
-                if self.routes.iter().any(|(other, ..)| other == model) {
-                    bail!("routes.{route}.models: {model:?} is a route; name models");
+        for route in self.routes.clone() {
+            let name = &route.name;
+            for model in route.models.iter().filter(|model| &***model != "guide") {
+                if self.routes.iter().any(|other| other.name == *model) {
+                    bail!("routes.{name}.models: {model:?} is a route; name models");
                 }
-                self.want(model).map_err(|why| anyhow!("routes.{route}.models: {why}"))?;
+                self.want(model).map_err(|why| anyhow!("routes.{name}.models: {why}"))?;
             }
         }
         Ok(())
@@ -268,10 +282,14 @@ pub(crate) fn missing(key: &KeyRef) -> Option<String> {
     })
 }
 
-/// How every model that is asked over the network is reached, by what it is called.
-pub(crate) fn accesses(models: &[Offered]) -> BTreeMap<Arc<str>, Access> {
-    let of = |offered: &Offered| Some((Arc::clone(&offered.target.name), offered.access.clone()?));
-    models.iter().filter_map(of).collect()
+impl Models for Offer {
+    fn targets(&self) -> Vec<Arc<Target>> {
+        self.models.iter().map(|offered| Arc::clone(&offered.target)).collect()
+    }
+
+    fn routes(&self) -> Vec<Arc<Route>> {
+        self.routes.clone()
+    }
 }
 
 #[cfg(test)]

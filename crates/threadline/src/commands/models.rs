@@ -1,22 +1,16 @@
 //! `threadline models`: what can be asked, and why something cannot.
 
-use std::time::Duration;
-
 use serde::Serialize;
 use threadline_core::history::fact::Money;
 use threadline_core::provider::{Target, ToolSupport};
-use threadline_providers::endpoint::{self, Endpoint};
+use threadline_providers::endpoint;
 use threadline_providers::profile;
-use threadline_providers::served::served;
 
 use crate::args::Models;
 use crate::config::Config;
 use crate::config::environment::{usual, variable};
-use crate::offer::Offer;
+use crate::offer::{Offer, Offered};
 use crate::view::{Line, View, grouped};
-
-/// How long a server of one's own has to take a connection: it is on this machine, or near.
-const LOCAL_CONNECT: Duration = Duration::from_millis(500);
 
 pub(crate) async fn run(
     config: &Config,
@@ -24,13 +18,20 @@ pub(crate) async fn run(
     view: &mut View,
 ) -> anyhow::Result<()> {
     let mut offer = Offer::new(&config.file, &variable)?;
-    let mut asides = take_local(&mut offer).await;
+    let silent = offer.take_local().await;
+    let mut asides: Vec<Aside> = silent
+        .into_iter()
+        .map(|(endpoint, failed)| Aside {
+            endpoint: endpoint.name.to_string(),
+            why: format!("{}: {}", endpoint.base_url, failed.message),
+        })
+        .collect();
     if arguments.all {
         take_known(&mut offer);
     }
     asides.extend(without_keys(&offer));
     let listed: Vec<Listed> =
-        offer.models.iter().map(|one| Listed::new(&one.target, &offer)).collect();
+        offer.models.iter().map(|one| Listed::new(one, &offer)).collect();
     if view.json {
         let mut list = view.list("models", &crate::json::Nothing {})?;
         for model in &listed {
@@ -75,6 +76,7 @@ struct Listed {
     endpoint: String,
     dialect: String,
     model: String,
+    known: bool,
     window_tokens: u64,
     output_cap_tokens: u32,
     tools: bool,
@@ -91,9 +93,9 @@ struct PriceTold {
 }
 
 impl Listed {
-    fn new(target: &Target, offer: &Offer) -> Self {
-        let Target { name, invocation, profile, unusable } = target;
-        let routes = offer.routes.iter().filter(|(_, models, _)| models.contains(name));
+    fn new(offered: &Offered, offer: &Offer) -> Self {
+        let Target { name, invocation, profile, unusable } = &*offered.target;
+        let routes = offer.routes.iter().filter(|route| route.models.contains(name));
         let price = profile
             .prices
             .first()
@@ -106,12 +108,13 @@ impl Listed {
             endpoint: invocation.endpoint.to_string(),
             dialect: invocation.dialect.to_string(),
             model: invocation.model.to_string(),
+            known: offered.known,
             window_tokens: profile.window_tokens,
             output_cap_tokens: profile.output_cap_tokens,
             tools: profile.tools != ToolSupport::None,
             media: profile.media.iter().map(|media| media.media_type.to_string()).collect(),
             price,
-            routes: routes.map(|(route, ..)| route.to_string()).collect(),
+            routes: routes.map(|route| route.name.to_string()).collect(),
         }
     }
 
@@ -125,6 +128,7 @@ impl Listed {
         told.extend(
             self.price.as_ref().map(|price| format!("${} / ${}", price.input, price.output)),
         );
+        told.extend((!self.known).then(|| "not described, so safe defaults hold".to_owned()));
         told.extend((!self.routes.is_empty()).then(|| format!("in {}", self.routes.join(", "))));
         let line = mark.name(format!("{:<28} ", self.name)).plain(told.join(" · "));
         view.line(&match &self.why_not {
@@ -133,29 +137,6 @@ impl Listed {
         })?;
         Ok(())
     }
-}
-
-/// Asks the servers of one's own what they serve; gives those that do not answer.
-async fn take_local(offer: &mut Offer) -> Vec<Aside> {
-    let configured = offer.endpoints.iter().filter(|endpoint| endpoint.local);
-    let locals: Vec<Endpoint> = configured.chain(&offer.locals).cloned().collect();
-    let asked = locals.iter().map(|endpoint| served(endpoint, LOCAL_CONNECT));
-    let answers = futures_util::future::join_all(asked).await;
-    let mut asides = Vec::new();
-    for (endpoint, answer) in locals.iter().zip(answers) {
-        match answer {
-            Ok(models) => {
-                let models: Vec<_> =
-                    models.into_iter().map(|one| (one.model, one.window_tokens)).collect();
-                offer.take_served(endpoint, &models);
-            }
-            Err(failed) => asides.push(Aside {
-                endpoint: endpoint.name.to_string(),
-                why: format!("{}: {}", endpoint.base_url, failed.message),
-            }),
-        }
-    }
-    asides
 }
 
 /// Takes in every model that is known by name.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use threadline_core::choose::Strategy;
 use threadline_core::history::fact::{CallOptions, Detail, Money, Thinking};
 use threadline_providers::access::KeyRef;
 use threadline_providers::dialect::Dialect;
@@ -78,8 +79,8 @@ pub(crate) struct ModelEntry {
 #[serde(deny_unknown_fields)]
 pub(crate) struct RouteEntry {
     pub(crate) models: Vec<Arc<str>>,
-    #[serde(default = "fixed", deserialize_with = "strategy")]
-    pub(crate) strategy: String,
+    #[serde(default, deserialize_with = "strategy")]
+    pub(crate) strategy: Strategy,
 }
 
 /// An agent that a conversation can begin with.
@@ -308,20 +309,25 @@ fn key_ref<'de, D: Deserializer<'de>>(from: D) -> Result<Option<KeyRef>, D::Erro
     }
 }
 
-/// The strategies of routes, as they are written.
-const STRATEGIES: [&str; 5] = ["fixed", "fallback", "cheapest", "fastest", "first_that_fits"];
+const STRATEGIES: [Strategy; 5] = [
+    Strategy::Fixed,
+    Strategy::Fallback,
+    Strategy::Cheapest,
+    Strategy::Fastest,
+    Strategy::FirstThatFits,
+];
 
-fn fixed() -> String {
-    "fixed".to_owned()
+/// A strategy's name as it is written.
+fn strategy_name(strategy: Strategy) -> String {
+    strategy.name().replace(' ', "_")
 }
 
-fn strategy<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+fn strategy<'de, D: Deserializer<'de>>(from: D) -> Result<Strategy, D::Error> {
     let name = String::deserialize(from)?;
-    if !STRATEGIES.contains(&&*name) {
-        let told = format!("`strategy`: there are {}", STRATEGIES.join(", "));
-        return Err(D::Error::custom(told));
-    }
-    Ok(name)
+    STRATEGIES.into_iter().find(|one| strategy_name(*one) == name).ok_or_else(|| {
+        let known = STRATEGIES.map(strategy_name).join(", ");
+        D::Error::custom(format!("`strategy`: there are {known}"))
+    })
 }
 
 fn money<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Money>, D::Error> {

@@ -28,8 +28,6 @@ const CAP_BYTES: u64 = 1024 * 1024;
 pub(crate) struct Project {
     /// Where it is.
     pub(crate) path: PathBuf,
-    /// Its very bytes, by digest.
-    pub(crate) digest: Digest,
     /// Whether the user trusts it.
     pub(crate) trusted: bool,
     /// What it says.
@@ -67,7 +65,7 @@ pub(super) fn read(path: &Path, trusted: &Trusted) -> anyhow::Result<Project> {
         }
     }
     let file: File = explain::read(&text).map_err(wrong)?;
-    Ok(Project { path: path.to_path_buf(), digest, trusted, file })
+    Ok(Project { path: path.to_path_buf(), trusted, file })
 }
 
 /// What a file would be allowed if it were trusted, a line for each.

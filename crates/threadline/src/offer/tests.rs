@@ -93,7 +93,7 @@ fn a_config_names_endpoints_and_models() {
         "https://east.openai.azure.com/openai/deployments/d1/chat/completions?api-version=2024-10-21"
     );
     assert_eq!(offer.model("d1").unwrap().target.profile.window_tokens, 128_000);
-    assert_eq!(offer.routes[0].2, "fallback");
+    assert_eq!(offer.routes[0].strategy, threadline_core::choose::Strategy::Fallback);
 }
 
 #[test]

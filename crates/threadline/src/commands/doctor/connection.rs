@@ -11,13 +11,11 @@ use threadline_providers::served::{Served, served};
 use super::{Check, check, fine};
 use crate::config::Config;
 use crate::config::environment::variable;
-use crate::offer::Offer;
+use crate::offer::{Offer, local};
 use crate::view::counted;
 
 /// How long an endpoint has to take a connection.
 const CONNECT: Duration = Duration::from_secs(5);
-/// How long a server of one's own has.
-const LOCAL_CONNECT: Duration = Duration::from_millis(500);
 
 /// Checks every endpoint there is, or the one of a model.
 pub(super) async fn checks(config: &Config, model: Option<&str>) -> Vec<Check> {
@@ -33,7 +31,7 @@ pub(super) async fn checks(config: &Config, model: Option<&str>) -> Vec<Check> {
 
 async fn of_endpoints(offer: &Offer) -> Vec<Check> {
     let asked = offer.endpoints.iter().map(|endpoint| served(endpoint, CONNECT));
-    let local = offer.locals.iter().map(|endpoint| served(endpoint, LOCAL_CONNECT));
+    let local = offer.locals.iter().map(|endpoint| served(endpoint, local::CONNECT));
     let (asked, local) = futures_util::future::join(
         futures_util::future::join_all(asked),
         futures_util::future::join_all(local),
@@ -60,7 +58,7 @@ async fn of_endpoints(offer: &Offer) -> Vec<Check> {
 
 /// Whether a model's endpoint can be reached, and has it.
 async fn of_model(offer: &mut Offer, name: &str) -> anyhow::Result<String> {
-    offer.want(name)?;
+    offer.want_anywhere(name).await?;
     let offered = offer.model(name).ok_or_else(|| anyhow!("it is a route; name a model"))?;
     let invocation = &offered.target.invocation;
     let endpoint = offer.endpoint(&invocation.endpoint).cloned();
