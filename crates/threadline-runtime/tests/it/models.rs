@@ -15,7 +15,7 @@ use threadline_core::inbox::Body;
 use threadline_core::provider::{
     DeltaStream, MediaSupport, Models, Price, Profile, Provider, Request, Target,
 };
-use threadline_core::store::{Blobs as _, Storage};
+use threadline_core::store::{Storage, read_media};
 use threadline_providers::scripted::Scripted;
 use threadline_runtime::{NewAgent, Stepped};
 
@@ -327,15 +327,14 @@ async fn the_bytes_of_media_come_with_the_request() {
     };
     let kept = keep(&house, b"image").await;
     let sound = keep(&house, b"sound").await;
-    let attachments = vec![
-        attachment(kept, "image/png"),
-        attachment(sound, "audio/wav"),
-        attachment(Digest::of(b"lost"), "image/png"),
-    ];
+    let attachments = vec![attachment(kept, "image/png"), attachment(sound, "audio/wav")];
     let input = Input { attachments, ..Input::from_person("look") };
     house.submit("k1", Body::Input(input)).await;
     house.rest().await;
     assert!(house.story().await.ends_with("assistant: I see."), "{}", house.story().await);
+    // What is not there is just not there.
+    let read = read_media(&*house.store, &[Digest::of(b"lost"), sound]).await.unwrap();
+    assert_eq!(read.keys().copied().collect::<Vec<_>>(), [sound]);
     let sent = cast.sent.lock().unwrap();
     let [request] = sent.as_slice() else { panic!("asked {} times", sent.len()) };
     let media: Vec<(Digest, &[u8])> =
@@ -379,6 +378,9 @@ async fn an_answer_from_a_cut_prompt_does_not_count() {
     assert_eq!(output.text(), "From all of it.");
 }
 
+/// So many small turns do not fit a small window.
+const TURNS: usize = 60;
+
 /// A conversation of small turns in a small window; gives how many recaps were begun.
 async fn recaps_begun(window_tokens: u64) -> (usize, String) {
     let script = "turn else\n say {input} it is, and then some more words about that.";
@@ -389,7 +391,7 @@ async fn recaps_begun(window_tokens: u64) -> (usize, String) {
     let joined = AgentJoined { name: "assistant".into(), primary: true, ..AgentJoined::default() };
     let agent = NewAgent { joined, instruction: None };
     let house = house_of(cast.asked(), agent, Limits::default()).await;
-    for turn in 0..20 {
+    for turn in 0..TURNS {
         house.say(&format!("k{turn}"), &format!("the matter of number {turn} is what")).await;
     }
     let begun = house.entries().await.into_iter().filter(|entry| match &entry.fact {
@@ -406,5 +408,5 @@ async fn without_room_for_a_recap_the_step_goes_on() {
     let (begun, course) = recaps_begun(450).await;
     assert_eq!(begun, 0, "{course}");
     let answers = course.lines().filter(|line| line.contains("it is, and then"));
-    assert_eq!(answers.count(), 20, "{course}");
+    assert_eq!(answers.count(), TURNS, "{course}");
 }
