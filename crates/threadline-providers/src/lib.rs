@@ -74,6 +74,7 @@ pub mod quirks;
 pub mod render;
 pub mod reply;
 pub mod scripted;
+pub mod served;
 pub mod sse;
 pub mod wired;
 

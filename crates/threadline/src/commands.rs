@@ -9,12 +9,14 @@ mod export;
 mod fork;
 mod import;
 mod list;
+mod models;
 mod recap;
 mod resume;
 mod rewind;
 mod run;
 mod search;
 mod show;
+mod trust;
 mod verify;
 
 use std::process::ExitCode;
@@ -30,9 +32,18 @@ pub(crate) async fn run(
     config: &Config,
     view: &mut View,
 ) -> anyhow::Result<ExitCode> {
-    // The doctor looks at the database before it trusts it.
-    if let Some(Command::Doctor) = command {
-        return doctor::run(config, view).await;
+    // The doctor looks at the database before it trusts it, and others have no use for one.
+    match &command {
+        Some(Command::Doctor(arguments)) => return doctor::run(config, arguments, view).await,
+        Some(Command::Models(arguments)) => {
+            models::run(config, arguments, view).await?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        Some(Command::Trust(arguments)) => {
+            trust::run(config, arguments, view)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        _ => {}
     }
     let parts = Parts::open(config)?;
     match command {
@@ -56,7 +67,7 @@ pub(crate) async fn run(
         Some(Command::Export(arguments)) => export::run(&parts, &arguments, view).await?,
         Some(Command::Import(arguments)) => import::run(&parts, &arguments, view).await?,
         Some(Command::Verify(arguments)) => return verify::run(&parts, &arguments, view).await,
-        Some(Command::Doctor) => {}
+        Some(Command::Doctor(_) | Command::Models(_) | Command::Trust(_)) => {}
         Some(Command::Dev(Dev::Generate(arguments))) => {
             dev::generate(&parts, &arguments, view).await?;
         }

@@ -11,6 +11,10 @@
 mod anthropic;
 mod faults;
 mod gemini;
+<<<<<<< HEAD
+mod openai_chat;
+=======
+>>>>>>> p4-http
 mod recordings;
 mod reply;
 mod responses;
