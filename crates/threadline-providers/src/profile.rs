@@ -82,6 +82,13 @@ pub fn names(provider: &str) -> Vec<&'static str> {
     names
 }
 
+/// Whether a provider is known to have models of such a name.
+pub fn has(provider: &str, model: &str) -> bool {
+    let name = plain_name(model);
+    let of = MODELS.iter().filter(|row| row.providers.iter().any(|own| own == provider));
+    of.flat_map(|row| &row.names).any(|pattern| !pattern.is_any() && pattern.fits(&name))
+}
+
 /// An answer takes at most half of a window that would else have no room for the question.
 fn within(cap: u32, window: u64) -> u32 {
     let half = u32::try_from(window / 2).unwrap_or(u32::MAX);

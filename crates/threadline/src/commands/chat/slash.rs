@@ -21,6 +21,10 @@ pub(super) enum Slash {
     UndoRecap,
     /// An entry is to stay whole, or no longer.
     Pin(u64, bool),
+    /// Which models there are.
+    Model,
+    /// This model or route is to answer.
+    SetModel(String),
     /// What the model sees.
     Context,
     /// Back to before the last turn.
@@ -32,13 +36,14 @@ pub(super) enum Slash {
 }
 
 /// The commands, and what each does.
-pub(super) const COMMANDS: [(&str, &str, &str); 11] = [
+pub(super) const COMMANDS: [(&str, &str, &str); 12] = [
     ("/help", "", "show this"),
     ("/history", "[N]", "show the last N messages, 10 unless told"),
     ("/notebook", "[set TEXT | clear]", "show what the agent remembers, or change it"),
     ("/instruction", "[TEXT]", "show how the agent is instructed, or change it"),
     ("/recap", "[TEXT | undo]", "have the older part recapped, with TEXT in mind; or not"),
     ("/pin", "SEQ", "keep an entry whole in every request; /unpin SEQ lets it fade"),
+    ("/model", "[NAME]", "show the models and routes, or have another answer"),
     ("/context", "", "show what the model sees, and what it takes of its window"),
     ("/undo", "", "go back to before the last turn; nothing is deleted"),
     ("/reset", "", "go back to before the first message; nothing is deleted"),
@@ -73,6 +78,8 @@ impl Slash {
                 Ok(seq) if seq > 0 => Ok(Self::Pin(seq, name == "/pin")),
                 Ok(_) | Err(_) => Err(format!("{name} takes the number of an entry")),
             },
+            "/model" if rest.is_empty() => Ok(Self::Model),
+            "/model" => Ok(Self::SetModel(rest.to_owned())),
             "/context" => alone(Self::Context),
             "/undo" => alone(Self::Undo),
             "/reset" => alone(Self::Reset),
