@@ -170,24 +170,30 @@ async fn an_error_without_end() {
 #[tokio::test]
 async fn a_bomb() {
     let head = format!("{HEAD}content-encoding: gzip\r\ntransfer-encoding: chunked\r\n\r\n");
-    for (byte, words) in [(b'\n', "larger than 64 MiB"), (b'x', "an event of the answer")] {
-        let steps = [send(head.clone()), Step::Send(piece(&bomb(byte))), Step::Hang];
+    let comments = format!(": {}\n", "x".repeat(255));
+    let rows = [(comments, "larger than 64 MiB"), ("x".repeat(258), "an event of the answer")];
+    for (line, words) in rows {
+        let steps = [send(head.clone()), Step::Send(piece(&bomb(line.as_bytes()))), Step::Hang];
         let server = Server::start(steps).await;
         let outcome = Asker::new(&server.base(), Timeouts::default(), None).ask().await;
         failed(&outcome, Protocol, words);
     }
 }
 
-/// A gigabyte of one byte, compressed: the byte, and then again and again the last 258 bytes.
-fn bomb(byte: u8) -> Vec<u8> {
+/// A quarter of a gigabyte, compressed: 258 bytes, and then again and again the last 258 bytes.
+fn bomb(line: &[u8]) -> Vec<u8> {
+    assert_eq!(line.len(), 258);
     let mut bits = vec![true, true, false];
     let mut code = |code: u32, length: u32| {
         bits.extend((0..length).rev().map(|place| code >> place & 1 == 1));
     };
-    code(0x30 + u32::from(byte), 8);
-    for _ in 0..(1 << 30) / 258 {
+    for byte in line {
+        code(0x30 + u32::from(*byte), 8);
+    }
+    for _ in 0..(256 << 20) / line.len() {
         code(0b1100_0101, 8);
-        code(0, 5);
+        code(0b10000, 5);
+        code(0b100_0000, 7);
     }
     let bytes = bits.chunks(8).map(|eight| {
         eight.iter().enumerate().fold(0, |byte, (place, bit)| byte | u8::from(*bit) << place)
