@@ -47,7 +47,8 @@ fn the_page_names_every_command_and_every_option() {
         let name = command.get_name();
         let heading = match name {
             "generate" => "\n## threadline dev generate\n".to_owned(),
-            "dev" => continue,
+            "encode" | "decode" | "check" => format!("\n## threadline wire {name}\n"),
+            "dev" | "wire" => continue,
             name => format!("\n## threadline {name}\n"),
         };
         let start = PAGE.find(&heading).unwrap_or_else(|| panic!("{name} is not in the page"));

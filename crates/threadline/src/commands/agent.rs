@@ -9,9 +9,10 @@ use threadline_core::id::Seq;
 use threadline_runtime::NewAgent;
 
 use crate::args::AgentOptions;
+use crate::config::Config;
 use crate::config::environment::variable;
 use crate::config::file::AgentEntry;
-use crate::config::{Config, nearest};
+use crate::near::nearest;
 use crate::offer::Offer;
 use crate::talk::Talk;
 
