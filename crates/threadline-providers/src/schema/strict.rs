@@ -1,4 +1,4 @@
-//! A schema that a model is held to, as OpenAI has it.
+//! A schema that a model is held to, as `OpenAI` has it.
 
 use super::{Fitted, names};
 use crate::json::{Json, Members, get, put};
@@ -90,19 +90,27 @@ impl Writer {
                 self.values += values.len();
                 (self.values <= VALUES_CAP).then(|| value.clone())?
             }
-            ("const" | "multipleOf" | "minimum" | "maximum", _)
-            | ("exclusiveMinimum" | "exclusiveMaximum" | "minItems" | "maxItems", _)
-            | ("description" | "title", Json::Text(_))
-            | ("pattern", Json::Text(_)) => value.clone(),
+            (
+                "const" | "multipleOf" | "minimum" | "maximum" | "exclusiveMinimum"
+                | "exclusiveMaximum" | "minItems" | "maxItems",
+                _,
+            )
+            | ("description" | "title" | "pattern", Json::Text(_)) => value.clone(),
             ("format", Json::Text(format)) if FORMATS.contains(&&**format) => value.clone(),
             // Written again by `close`.
             ("required", _) | ("additionalProperties", Json::Flag(false)) => return Some(()),
             // What describes.
-            ("$schema" | "$id" | "$comment" | "examples" | "deprecated", _)
-            | ("readOnly" | "writeOnly", _) => return Some(()),
+            (
+                "$schema" | "$id" | "$comment" | "examples" | "deprecated" | "readOnly"
+                | "writeOnly",
+                _,
+            ) => return Some(()),
             // What is checked when the arguments come back, and leaves their form as it is.
-            ("default" | "format" | "minLength" | "maxLength" | "uniqueItems", _)
-            | ("minProperties" | "maxProperties", _) => {
+            (
+                "default" | "format" | "minLength" | "maxLength" | "uniqueItems" | "minProperties"
+                | "maxProperties",
+                _,
+            ) => {
                 self.changed(&format!("{word:?} is left out of its schema"));
                 return Some(());
             }

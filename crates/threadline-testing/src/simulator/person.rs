@@ -107,7 +107,7 @@ impl World {
             (4, later, Act::Dismiss),
             (3, soon, Act::AlwaysAllow),
             (6, later, Act::Recap),
-            (2, later, Act::UndoRecap),
+            (5, later, Act::UndoRecap),
         ];
         for (percent, ms, act) in acts {
             if self.draws.person.percent(percent) {
