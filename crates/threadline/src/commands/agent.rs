@@ -92,7 +92,7 @@ impl Plan {
         let joined = &mut agent.joined;
         joined.name = Arc::clone(&self.name);
         joined.description = self.entry.description.clone().unwrap_or_default();
-        joined.route = self.route.clone();
+        joined.route.clone_from(&self.route);
         joined.options = self.entry.options();
         for (all, wanted, what) in [
             (&mut joined.tools, &self.entry.tools, "tool"),
