@@ -85,8 +85,14 @@ pub fn names(provider: &str) -> Vec<&'static str> {
 /// Whether a provider is known to have models of such a name.
 pub fn has(provider: &str, model: &str) -> bool {
     let name = plain_name(model);
-    let of = MODELS.iter().filter(|row| row.providers.iter().any(|own| own == provider));
-    of.flat_map(|row| &row.names).any(|pattern| !pattern.is_any() && pattern.fits(&name))
+    let letters = |of: &dyn Fn(&Row) -> bool| {
+        let patterns = MODELS.iter().filter(|row| of(row)).flat_map(|row| &row.names);
+        let fitting = patterns.filter(|pattern| !pattern.is_any() && pattern.fits(&name));
+        fitting.map(Pattern::letters).max()
+    };
+    let own = letters(&|row| row.providers.iter().any(|own| own == provider));
+    // An open model may be named like those of a provider that does not serve it.
+    own.is_some() && own >= letters(&|row| row.providers.is_empty())
 }
 
 /// An answer takes at most half of a window that would else have no room for the question.

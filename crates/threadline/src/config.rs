@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow};
 use etcetera::BaseStrategy as _;
 
-pub(crate) use self::explain::nearest;
 use self::file::{Dev, File};
 use self::project::Project;
 use self::trust::Trusted;

@@ -6,6 +6,7 @@ mod compose;
 mod config;
 mod json;
 mod log;
+mod near;
 mod offer;
 mod report;
 mod talk;

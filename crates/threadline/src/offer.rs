@@ -18,7 +18,7 @@ use threadline_providers::served::Served;
 
 use crate::config::environment::{self, Variables};
 use crate::config::file::{File, ModelEntry};
-use crate::config::nearest;
+use crate::near::nearest;
 
 /// Every model that can be asked.
 #[derive(Debug, Default)]
@@ -135,6 +135,10 @@ impl Offer {
             if let Some(endpoint) = self.endpoint(at) {
                 return Ok((endpoint.clone(), model));
             }
+            // Whoever relays models of others names them by their vendors.
+            if let Some(relay) = self.endpoints.iter().find(|endpoint| endpoint.relays) {
+                return Ok((relay.clone(), name));
+            }
             if let Some(endpoint) = Endpoint::usual(at) {
                 return Ok((endpoint, model));
             }
@@ -155,8 +159,9 @@ impl Offer {
     fn by_model(&self, model: &str) -> Option<Endpoint> {
         let own = self.endpoints.iter().find(|endpoint| profile::has(&endpoint.provider, model));
         own.cloned().or_else(|| {
-            let known = endpoint::all_known().find(|known| profile::has(&known.provider, model))?;
-            Endpoint::usual(&known.provider)
+            let mut having =
+                endpoint::all_known().filter(|known| profile::has(&known.provider, model));
+            having.find_map(|known| Endpoint::usual(&known.provider))
         })
     }
 

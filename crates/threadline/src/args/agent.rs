@@ -72,16 +72,18 @@ pub(crate) struct AgentOptions {
     pub(crate) workspace: Workspace,
 }
 
+const MODEL_HELP: &str = "The model that answers, as `threadline models` lists it, or \
+    ENDPOINT/MODEL [default: that of THREADLINE_MODEL, of the config, or the first there is]";
+const ROUTE_HELP: &str = "The route that chooses the model, of those in the config [default: that \
+    of THREADLINE_ROUTE]";
+
 /// Which model answers.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Answers {
-    /// The model that answers, as `threadline models` lists it, or ENDPOINT/MODEL
-    /// [default: that of THREADLINE_MODEL, of the config, or the first that can be asked]
-    #[arg(long, value_name = "MODEL", conflicts_with = "route")]
+    #[arg(help = MODEL_HELP, long, value_name = "MODEL", conflicts_with = "route")]
     pub(crate) model: Option<String>,
 
-    /// The route that chooses the model, of those in the config [default: that of THREADLINE_ROUTE]
-    #[arg(long, value_name = "ROUTE")]
+    #[arg(help = ROUTE_HELP, long, value_name = "ROUTE")]
     pub(crate) route: Option<String>,
 }
 

@@ -9,9 +9,10 @@ use threadline_core::id::Seq;
 use threadline_runtime::NewAgent;
 
 use crate::args::AgentOptions;
+use crate::config::Config;
 use crate::config::environment::variable;
 use crate::config::file::AgentEntry;
-use crate::config::{Config, nearest};
+use crate::near::nearest;
 use crate::offer::Offer;
 use crate::talk::Talk;
 
@@ -91,7 +92,7 @@ impl Plan {
         let joined = &mut agent.joined;
         joined.name = Arc::clone(&self.name);
         joined.description = self.entry.description.clone().unwrap_or_default();
-        joined.route = self.route.clone();
+        joined.route.clone_from(&self.route);
         joined.options = self.entry.options();
         for (all, wanted, what) in [
             (&mut joined.tools, &self.entry.tools, "tool"),

@@ -30,8 +30,7 @@ pub(crate) async fn run(
         take_known(&mut offer);
     }
     asides.extend(without_keys(&offer));
-    let listed: Vec<Listed> =
-        offer.models.iter().map(|one| Listed::new(one, &offer)).collect();
+    let listed: Vec<Listed> = offer.models.iter().map(|one| Listed::new(one, &offer)).collect();
     if view.json {
         let mut list = view.list("models", &crate::json::Nothing {})?;
         for model in &listed {

@@ -8,8 +8,8 @@ use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// The most edits between a key and the one that was probably meant.
-const NEAR: usize = 3;
+use crate::near::nearest;
+
 /// How keys of the usual providers begin.
 const KEY_BEGINNINGS: [&str; 7] = ["sk-", "sk_", "AIza", "gsk_", "xai-", "pplx-", "hf_"];
 /// What people call a key.
@@ -18,6 +18,7 @@ const KEY_NAMES: [&str; 8] =
 
 /// Reads a config file; else says in which line what is wrong.
 pub(super) fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    let text = without_mark(text);
     let table = parse(text)?;
     if let Some((at, path)) = literal_key(table.get_ref(), &mut Vec::new()) {
         let line = line_of(text, at);
@@ -31,10 +32,16 @@ pub(super) fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
 
 /// The tables of a file, with where everything is.
 pub(super) fn parse(text: &str) -> Result<Spanned<DeTable<'_>>, String> {
+    let text = without_mark(text);
     DeTable::parse(text).map_err(|error| {
         let line = line_of(text, error.span().map_or(0, |span| span.start));
         format!("line {line}: {}", one_line(error.message()))
     })
+}
+
+/// A text without the mark that some editors put at its beginning.
+fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
 /// The line of a place, from 1 on.
@@ -96,15 +103,16 @@ fn literal_key(table: &DeTable<'_>, path: &mut Vec<String>) -> Option<(usize, St
             DeValue::Table(inner) => literal_key(inner, path),
             DeValue::String(text) => {
                 let named = KEY_NAMES.contains(&name.get_ref().to_lowercase().as_str());
-                // The name of a header is a word of ours, and an empty text is no key.
-                let is_key = named || KEY_BEGINNINGS.iter().any(|begins| text.starts_with(begins));
-                is_key.then(|| (name.span().start, path.join(".")))
+                (named || looks_like_a_key(text)).then(|| (name.span().start, path.join(".")))
             }
             DeValue::Integer(_)
             | DeValue::Float(_)
             | DeValue::Boolean(_)
-            | DeValue::Datetime(_)
-            | DeValue::Array(_) => None,
+            | DeValue::Datetime(_) => None,
+            DeValue::Array(items) => items
+                .iter()
+                .find(|item| item.get_ref().as_str().is_some_and(looks_like_a_key))
+                .map(|item| (item.span().start, path.join("."))),
         };
         if found.is_some() {
             return found;
@@ -112,6 +120,10 @@ fn literal_key(table: &DeTable<'_>, path: &mut Vec<String>) -> Option<(usize, St
         path.pop();
     }
     None
+}
+
+fn looks_like_a_key(text: &str) -> bool {
+    KEY_BEGINNINGS.iter().any(|begins| text.starts_with(begins))
 }
 
 /// A message in one line, without the value that it repeats.
@@ -132,60 +144,16 @@ fn one_line(message: &str) -> String {
 
 /// The known word that is nearest to the unknown one of a message.
 fn suggestion(message: &str) -> Option<&str> {
-    if !message.starts_with("unknown ") {
-        return None;
-    }
-    let mut words = message.split('`').skip(1).step_by(2);
+    let marks = ["unknown field `", "unknown variant `"];
+    let (_, rest) = marks.iter().find_map(|mark| message.split_once(mark))?;
+    let mut words = rest.split('`').step_by(2);
     let given = words.next()?;
     nearest(given, words)
-}
-
-/// The word that is nearest to another, if one is near.
-pub(crate) fn nearest<'a>(given: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let far = |word: &str| distance(given, word);
-    let near = |word: &&str| far(word) <= NEAR.min(word.chars().count() / 2);
-    known.filter(near).min_by_key(|word| far(word))
-}
-
-/// How many letters must be added, left out or changed to make one word of another.
-fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (down, letter) in one.chars().enumerate() {
-        let mut diagonal = down;
-        let mut left = down + 1;
-        for (cell, across) in row.iter_mut().skip(1).zip(&other) {
-            let changed = diagonal + usize::from(letter != *across);
-            diagonal = *cell;
-            left = changed.min(left + 1).min(*cell + 1);
-            *cell = left;
-        }
-        if let Some(first) = row.first_mut() {
-            *first = down + 1;
-        }
-    }
-    row.last().copied().unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn letters_between_words_are_counted() {
-        for (one, other, wanted) in [
-            ("", "", 0),
-            ("abc", "abc", 0),
-            ("abc", "", 3),
-            ("kitten", "sitting", 3),
-            ("db", "bd", 2),
-        ] {
-            assert_eq!(distance(one, other), wanted, "{one} {other}");
-            assert_eq!(distance(other, one), wanted, "{other} {one}");
-        }
-        assert_eq!(nearest("colour", ["color", "db"].into_iter()), Some("color"));
-        assert_eq!(nearest("zzz", ["color", "db"].into_iter()), None);
-    }
 
     #[test]
     fn values_are_not_repeated() {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use threadline_core::choose::Strategy;
+use threadline_core::drive::Limits;
 use threadline_core::history::fact::{CallOptions, Detail, Money, Thinking};
 use threadline_providers::access::KeyRef;
 use threadline_providers::dialect::Dialect;
@@ -185,7 +186,11 @@ impl File {
         for (name, agent) in project.agents {
             self.agents.entry(name).or_default().take_in(agent);
         }
-        self.limits = self.limits.tightened(project.limits);
+        // What the user does not say is as usual, which a project may not loosen either.
+        let (own, usual) = (self.limits, Limits::default());
+        let steps = own.steps.or(project.limits.steps.map(|_| usual.steps));
+        let calls = own.calls.or(project.limits.calls.map(|_| usual.calls));
+        self.limits = LimitsEntry { steps, calls, ..own }.tightened(project.limits);
     }
 
     /// Paths in a file are relative to that file, wherever the program runs; `~/` is the home.

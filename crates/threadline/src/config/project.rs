@@ -95,10 +95,15 @@ fn beyond(text: &str, table: &DeTable<'_>) -> Vec<String> {
             ("agents", DeValue::Table(agents)) => {
                 for (agent, says) in agents {
                     let DeValue::Table(says) = says.get_ref() else { continue };
-                    let more = says.keys().filter(|key| {
-                        !matches!(key.get_ref().as_ref(), "instruction" | "description" | "route")
-                    });
-                    found.extend(more.map(|key| {
+                    // A file that is not trusted names no others to be read.
+                    let is_modest = |key: &str, value: &DeValue<'_>| match key {
+                        "instruction" => !value.as_str().is_some_and(|text| text.starts_with('@')),
+                        key => matches!(key, "description" | "route"),
+                    };
+                    let more = says
+                        .iter()
+                        .filter(|(key, value)| !is_modest(key.get_ref(), value.get_ref()));
+                    found.extend(more.map(|(key, _)| {
                         let name = format!("agents.{}.{}", agent.get_ref(), key.get_ref());
                         (key.span().start, told(&name, key.span().start))
                     }));
@@ -134,6 +139,7 @@ mod tests {
             ("\n[models.x]\nwindow_tokens = 5", "line 2: models.x"),
             ("[routes.x]\nmodels = []", "line 1: routes.x"),
             ("[agents.x]\ntools = []", "line 2: agents.x.tools"),
+            ("[agents.x]\ninstruction = \"@/etc/passwd\"", "line 2: agents.x.instruction"),
             ("[dev]\nscript = \"x\"", "line 2: dev.script"),
         ] {
             assert_eq!(asks_for(text), Ok(vec![wanted.to_owned()]), "{text}");

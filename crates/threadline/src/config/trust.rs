@@ -82,5 +82,6 @@ fn list(data_folder: &Path) -> PathBuf {
 /// A path in one line, the same however it was named.
 fn written(path: &Path) -> String {
     let whole = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-    format!("{whole:?}")
+    // Names need not be text, and may hold line ends: so each is written with its odd bytes escaped.
+    whole.as_os_str().as_encoded_bytes().escape_ascii().to_string()
 }

@@ -7,7 +7,7 @@ use threadline_providers::endpoint::{self, Azure, Endpoint, Known, key_header, u
 
 use crate::config::environment::{self, Variables};
 use crate::config::file::EndpointEntry;
-use crate::config::nearest;
+use crate::near::nearest;
 
 /// Headers that a request has from us, or that would carry a secret.
 const OURS: [&str; 8] = [

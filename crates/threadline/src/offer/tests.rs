@@ -113,6 +113,7 @@ fn a_name_that_says_enough_can_be_wanted() {
         ("openai/ft:mine", "https://api.openai.com/v1/responses"),
         ("ollama/qwen3:8b", "http://localhost:11434/v1/chat/completions"),
         ("claude-opus-5", "https://api.anthropic.com/v1/messages"),
+        ("mistral-small-latest", "https://api.mistral.ai/v1/chat/completions"),
     ] {
         offer.want(name).unwrap();
         assert_eq!(url(&offer, name), wanted);
@@ -121,6 +122,17 @@ fn a_name_that_says_enough_can_be_wanted() {
     let told = offer.want("guid").unwrap_err().to_string();
     assert!(told.contains("did you mean guide?"), "{told}");
     assert!(offer.want("openai/").is_err());
+}
+
+#[test]
+fn who_relays_models_is_asked_for_those_of_others() {
+    let mut offer = offer("", &[("OPENROUTER_API_KEY", "k"), ("GROQ_API_KEY", "k")]).unwrap();
+    offer.want("meta-llama/llama-4").unwrap();
+    offer.want("groq/some").unwrap();
+    assert_eq!(url(&offer, "meta-llama/llama-4"), "https://openrouter.ai/api/v1/chat/completions");
+    let invocation = &offer.model("meta-llama/llama-4").unwrap().target.invocation;
+    assert_eq!(&*invocation.model, "meta-llama/llama-4");
+    assert_eq!(url(&offer, "groq/some"), "https://api.groq.com/openai/v1/chat/completions");
 }
 
 #[test]

@@ -83,7 +83,8 @@ fn a_connected_model_answers() {
     let asked = home.bodies("last", "invocation_started");
     assert_eq!(asked[0]["invocation"]["endpoint"], "cage");
     // One conversation goes on with another model.
-    let again = home.run_with(&set, &["run", "add 2 and 3", "--continue", "last", "--model", "guide"]);
+    let again =
+        home.run_with(&set, &["run", "add 2 and 3", "--continue", "last", "--model", "guide"]);
     assert!(again.ok().contains('5'));
     let shown = home.run(&["show", "last", "--all", "--json"]).ok();
     assert!(!shown.contains(KEY), "a history holds no key");
@@ -94,7 +95,7 @@ fn without_its_key_a_model_is_passed_over() {
     let home = parrot("http://127.0.0.1:1/v1");
     let ran = home.run(&["run", "add 2 and 3"]).ok();
     assert!(ran.contains('5'), "{ran}");
-    let told = home.run(&["run", "speak", "--model", "parrot", "--json"]).fails(5);
+    let told = home.run(&["run", "speak", "--model", "parrot", "--json"]).shown();
     assert!(told.contains("CAGE_KEY is not set"), "{told}");
 }
 
@@ -133,14 +134,32 @@ fn the_doctor_tests_connections() {
 #[test]
 fn mistakes_in_a_config_name_line_and_key() {
     for (config, wanted) in [
-        ("[endpoints.x]\nprovidr = \"openai\"\n", &["line 2", "endpoints.x.providr", "did you mean provider?"][..]),
-        ("[endpoints.x]\nprovider = \"openai\"\nkey = \"sk-secret\"\n", &["line 3", "endpoints.x.key", "{ env ="]),
-        ("[endpoints.x]\napi_key = \"abc\"\n", &["line 2", "endpoints.x.api_key", "does not belong"]),
+        (
+            "[endpoints.x]\nprovidr = \"openai\"\n",
+            &["line 2", "endpoints.x.providr", "did you mean provider?"][..],
+        ),
+        (
+            "[endpoints.x]\nprovider = \"openai\"\nkey = \"sk-secret\"\n",
+            &["line 3", "endpoints.x.key", "{ env ="],
+        ),
+        (
+            "[endpoints.x]\napi_key = \"abc\"\n",
+            &["line 2", "endpoints.x.api_key", "does not belong"],
+        ),
         ("[endpoints.x]\nbase_url = \"sk-secret\"\n", &["line 2", "does not belong"]),
-        ("[models.x]\nwindow_token = 5\n", &["line 2", "models.x.window_token", "did you mean window_tokens?"]),
+        (
+            "[models.x]\nwindow_token = 5\n",
+            &["line 2", "models.x.window_token", "did you mean window_tokens?"],
+        ),
         ("[models.x]\nwindow_tokens = \"many\"\n", &["line 2", "models.x.window_tokens"]),
-        ("[models.x]\nquirks = { system_rol = \"x\" }\n", &["line 2", "quirks", "did you mean system_role?"]),
-        ("[routes.x]\nmodels = [\"guide\"]\nstrategy = \"best\"\n", &["line 3", "routes.x.strategy", "fallback"]),
+        (
+            "[models.x]\nquirks = { system_rol = \"x\" }\n",
+            &["line 2", "quirks", "did you mean system_role?"],
+        ),
+        (
+            "[routes.x]\nmodels = [\"guide\"]\nstrategy = \"best\"\n",
+            &["line 3", "routes.x.strategy", "fallback"],
+        ),
         ("[limits]\nturn_cost = \"a lot\"\n", &["line 2", "limits.turn_cost", "dollars"]),
         ("[agents.a]\nthinking = \"hard\"\n", &["line 2", "agents.a.thinking", "adaptive"]),
         ("[agents.a]\ntemperature = 3\n", &["line 2", "from 0 to 2"]),
@@ -160,7 +179,8 @@ fn mistakes_in_a_config_name_line_and_key() {
 #[test]
 fn garbage_is_no_config() {
     let home = Home::new();
-    for garbage in [&b"\xff\xfe\x00d\x00b"[..], b"\x00\x00\x00", b"{\"db\": 1}", b"[[[[", b"= = ="] {
+    for garbage in [&b"\xff\xfe\x00d\x00b"[..], b"\x00\x00\x00", b"{\"db\": 1}", b"[[[[", b"= = ="]
+    {
         home.write(CONFIG, garbage);
         assert!(home.run(&["models"]).fails(1).contains("the config file"));
     }
@@ -176,7 +196,8 @@ fn a_project_may_choose_but_not_define() {
     let set = [("CAGE_KEY", KEY)];
     home.write("threadline.toml", "model = \"guide\"\n[limits]\nsteps = 9\n");
     assert!(home.run_with(&set, &["run", "add 2 and 3"]).ok().contains('5'));
-    let evil = "[endpoints.cage]\nbase_url = \"http://evil.example/v1\"\ndialect = \"openai-chat\"\n";
+    let evil =
+        "[endpoints.cage]\nbase_url = \"http://evil.example/v1\"\ndialect = \"openai-chat\"\n";
     home.write("threadline.toml", evil);
     let told = home.run_with(&set, &["run", "speak"]).fails(1);
     assert!(told.contains("line 1: endpoints.cage"), "{told}");
@@ -263,7 +284,8 @@ fn the_wire_can_be_seen() {
 fn a_captured_answer_is_read() {
     let home = Home::new();
     let sse = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}\r\n\r\ndata: [DONE]\r\n\r\n";
-    let line = "{\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}\n";
+    let line =
+        "{\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}\n";
     let decode = ["wire", "decode", "--dialect", "openai-chat", "--json", "-"];
     for bytes in [sse, line] {
         let told = home.feed(bytes.as_bytes(), &decode).json();
@@ -277,7 +299,11 @@ fn a_captured_answer_is_read() {
         assert_eq!(told["output"]["stop"], serde_json::Value::Null);
         assert!(told["error"]["kind"].is_string(), "{told}");
     }
-    assert!(home.run(&["wire", "decode", "--dialect", "gemini", "nowhere"]).fails(1).contains("could not read"));
+    assert!(
+        home.run(&["wire", "decode", "--dialect", "gemini", "nowhere"])
+            .fails(1)
+            .contains("could not read")
+    );
     home.run(&["wire", "decode", "--dialect", "klingon", "x"]).fails(2);
 }
 
@@ -288,7 +314,7 @@ fn a_chat_can_change_its_model() {
     command.env("CAGE_KEY", KEY);
     let said = "/model\nadd 2 and 3\n/model parrot\nspeak\n/model nobody\n";
     let shown = home.feed_command(command, said.as_bytes()).shown();
-    assert!(shown.contains("is 5"), "{shown}");
+    assert!(shown.contains("2 + 3 = 5."), "{shown}");
     assert!(shown.contains("Polly wants a cracker."), "{shown}");
     assert!(shown.contains("there is no model or route \"nobody\" here"), "{shown}");
 }

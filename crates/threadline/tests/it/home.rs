@@ -76,7 +76,11 @@ impl Home {
 
     /// Runs the program with something on its standard input.
     pub(crate) fn feed(&self, bytes: &[u8], arguments: &[&str]) -> Ran {
-        let mut command = self.command(arguments);
+        self.feed_command(self.command(arguments), bytes)
+    }
+
+    /// Runs a command with something on its standard input.
+    pub(crate) fn feed_command(&self, mut command: Command, bytes: &[u8]) -> Ran {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         // A program that stops reading early has said why.

@@ -6,7 +6,7 @@ use threadline_core::choose::{Needs, SoFar, choose};
 use threadline_core::provider::Models;
 
 use super::{Room, Stage};
-use crate::config::nearest;
+use crate::near::nearest;
 use crate::view::Line;
 
 impl Room<'_> {

@@ -1,5 +1,7 @@
 //! The commands of a chat, which begin with a slash.
 
+use crate::near::distance;
+
 /// What a person wants beside talking.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Slash {
@@ -109,24 +111,6 @@ fn unknown(name: &str) -> String {
     }
 }
 
-/// How many characters must be changed, added or taken away to get from one word to another.
-fn distance(from: &str, to: &str) -> usize {
-    let mut row: Vec<usize> = (0..=to.chars().count()).collect();
-    for a in from.chars() {
-        let mut cells = row.iter_mut();
-        let Some(first) = cells.next() else { break };
-        let mut diagonal = *first;
-        *first += 1;
-        let mut left = *first;
-        for (cell, b) in cells.zip(to.chars()) {
-            let above = *cell;
-            *cell = (diagonal + usize::from(a != b)).min(above + 1).min(left + 1);
-            (diagonal, left) = (above, *cell);
-        }
-    }
-    row.last().copied().unwrap_or(0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -164,13 +148,5 @@ mod tests {
         assert_eq!(wrong("/undo 3"), "/undo takes nothing after it");
         assert_eq!(wrong("/pin"), "/pin takes the number of an entry");
         assert!(wrong("/notebook add x").contains("/notebook set TEXT"));
-    }
-
-    #[test]
-    fn the_distance_of_words_is_symmetric() {
-        for (a, b, steps) in [("", "abc", 3), ("/undo", "/undo", 0), ("/udno", "/undo", 2)] {
-            assert_eq!(distance(a, b), steps);
-            assert_eq!(distance(b, a), steps);
-        }
     }
 }

@@ -72,7 +72,7 @@ async fn of_model(offer: &mut Offer, name: &str) -> anyhow::Result<String> {
         && !models.iter().any(|one| *one.model == *invocation.model)
     {
         let near =
-            crate::config::nearest(&invocation.model, models.iter().map(|one| one.model.as_str()));
+            crate::near::nearest(&invocation.model, models.iter().map(|one| one.model.as_str()));
         let hint = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
         anyhow::bail!("{} answers, but does not list {:?}{hint}", endpoint.name, invocation.model);
     }
