@@ -5,6 +5,8 @@
 
 mod trouble;
 
+use std::net::IpAddr;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -38,8 +40,8 @@ impl Default for Timeouts {
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(5),
-            idle: Duration::from_secs(300),
-            event: Duration::from_secs(15 * 60),
+            idle: Duration::from_mins(5),
+            event: Duration::from_mins(15),
         }
     }
 }
@@ -48,6 +50,8 @@ impl Default for Timeouts {
 #[derive(Clone, Debug)]
 pub struct Http {
     client: Client,
+    /// For servers on this machine, made when the first is talked to: no proxy leads there.
+    near: Arc<OnceLock<Client>>,
     timeouts: Timeouts,
 }
 
@@ -83,7 +87,8 @@ pub struct Body {
 }
 
 impl Http {
-    /// A client with proxies from the environment and the certificates of the system.
+    /// A client with the certificates of the system and with proxies from the environment, which
+    /// are not used for this machine.
     pub fn new(timeouts: Timeouts) -> Result<Self, Failed> {
         // A program around us may have chosen another implementation before: then that one serves.
         drop(rustls::crypto::ring::default_provider().install_default());
@@ -95,7 +100,7 @@ impl Http {
             let what = trouble::innermost(&error);
             Failed::new(FailureKind::Unreachable, format!("no HTTP client can be made: {what}"))
         })?;
-        Ok(Self { client, timeouts })
+        Ok(Self { client, near: Arc::default(), timeouts })
     }
 
     /// How long it waits for what.
@@ -121,7 +126,7 @@ impl Http {
     ) -> Result<Answer, Failed> {
         let url = url(call.url)?;
         let host = host(&url);
-        let mut request = self.client.request(method, url);
+        let mut request = self.client_for(&url).request(method, url);
         let mut headers = HeaderMap::new();
         if let Some(body) = body {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -140,6 +145,18 @@ impl Http {
             trouble::told(&error, doing, &host)
         })?;
         Ok(self.answer(response, host))
+    }
+
+    fn client_for(&self, url: &Url) -> &Client {
+        let near = match url.host_str().unwrap_or_default() {
+            "localhost" => true,
+            host => host.trim_matches(['[', ']']).parse().is_ok_and(|ip: IpAddr| ip.is_loopback()),
+        };
+        if !near {
+            return &self.client;
+        }
+        let make = || builder(&self.timeouts).no_proxy().build();
+        self.near.get_or_init(|| make().unwrap_or_else(|_| self.client.clone()))
     }
 
     fn answer(&self, response: Response, host: String) -> Answer {

@@ -2,6 +2,7 @@
 //!
 //! - [`guide`]: the built-in offline model, so that Threadline does its job with no key and no
 //!   network.
+//! - [`wired`]: models over HTTP, in whichever protocol they speak.
 //! - [`scripted`]: a model that follows a script, faults included, for tests.
 //! - [`models`]: a list of targets that is at hand.
 //! - [`render`]: all that a model is asked, as one text.
@@ -73,6 +74,7 @@ pub mod quirks;
 pub mod render;
 pub mod reply;
 pub mod scripted;
+pub mod served;
 pub mod sse;
 pub mod wired;
 

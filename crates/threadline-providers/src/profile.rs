@@ -82,6 +82,19 @@ pub fn names(provider: &str) -> Vec<&'static str> {
     names
 }
 
+/// Whether a provider is known to have models of such a name.
+pub fn has(provider: &str, model: &str) -> bool {
+    let name = plain_name(model);
+    let letters = |of: &dyn Fn(&Row) -> bool| {
+        let patterns = MODELS.iter().filter(|row| of(row)).flat_map(|row| &row.names);
+        let fitting = patterns.filter(|pattern| !pattern.is_any() && pattern.fits(&name));
+        fitting.map(Pattern::letters).max()
+    };
+    let own = letters(&|row| row.providers.iter().any(|own| own == provider));
+    // An open model may be named like those of a provider that does not serve it.
+    own.is_some() && own >= letters(&|row| row.providers.is_empty())
+}
+
 /// An answer takes at most half of a window that would else have no room for the question.
 fn within(cap: u32, window: u64) -> u32 {
     let half = u32::try_from(window / 2).unwrap_or(u32::MAX);

@@ -5,6 +5,7 @@
 //! here and still holds.
 
 mod flat;
+mod names;
 mod openapi;
 mod strict;
 #[cfg(test)]
@@ -38,6 +39,23 @@ impl Fitted {
             entry: None,
             what: Arc::from(format!("tool {tool}: {change}")),
         })
+    }
+
+    /// The same without the properties whose names do not fit.
+    pub(crate) fn with_names(self, fits: fn(&str) -> bool) -> Self {
+        let Ok(Json::Object(mut members)) = serde_json::from_str(self.schema.get()) else {
+            return self;
+        };
+        let mut dropped = Vec::new();
+        names::drop_odd(&mut members, fits, &mut dropped);
+        if dropped.is_empty() {
+            return self;
+        }
+        let told = dropped
+            .iter()
+            .map(|name| format!("{name:?} is left out of its schema: such a name is not taken"));
+        let changes = self.changes.into_iter().chain(told).collect();
+        Self::new(members, changes)
     }
 
     fn new(members: Members, changes: Vec<String>) -> Self {
@@ -172,7 +190,7 @@ fn mended_root(members: &Members) -> Fitted {
     let owned = |(name, schema): &(&str, &Json)| ((*name).to_owned(), (*schema).clone());
     put(&mut out, "properties", Json::Object(flat.properties.iter().map(owned).collect()));
     if !flat.required.is_empty() {
-        put(&mut out, "required", names(&flat.required));
+        put(&mut out, "required", list_of(&flat.required));
     }
     Fitted::new(out, vec!["the root of its schema is sent as a plain object".to_owned()])
 }
@@ -200,7 +218,7 @@ fn join_choices<'a>(book: &mut Book<'a>, flat: &mut Flat<'a>, choices: &'a [Json
 }
 
 /// A list of names.
-fn names(names: &[&str]) -> Json {
+fn list_of(names: &[&str]) -> Json {
     Json::List(names.iter().map(|name| Json::text(name)).collect())
 }
 

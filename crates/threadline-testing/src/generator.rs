@@ -12,6 +12,7 @@ mod close;
 mod fill;
 mod past;
 mod scene;
+mod speaker;
 mod text;
 mod turn;
 
@@ -20,7 +21,7 @@ use std::sync::Arc;
 
 use threadline_core::clock::Timestamp;
 use threadline_core::history::batch::Batch;
-use threadline_core::history::fact::Attachment;
+use threadline_core::history::fact::{Attachment, Invocation};
 use threadline_core::history::{History, Proposed, Refused, Stamp};
 use threadline_core::id::AgentId;
 use threadline_core::outline::{OutlineRow, RowKind};
@@ -51,6 +52,9 @@ pub struct GeneratorOptions {
     pub rewinds_percent: u64,
     /// Attachments that the store has; inputs and results name them now and then.
     pub attachments: Vec<Attachment>,
+    /// The models that answer. Each speaks as its dialect does, with states, foreign blocks and
+    /// mistakes. None: three models without peculiarities.
+    pub speakers: Vec<Invocation>,
     /// When it begins.
     pub start: Timestamp,
 }
@@ -65,6 +69,7 @@ impl Default for GeneratorOptions {
             entry_bytes: None,
             rewinds_percent: 8,
             attachments: Vec::new(),
+            speakers: Vec::new(),
             start: Timestamp::from_micros(1_767_225_600_000_000),
         }
     }

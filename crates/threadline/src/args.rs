@@ -2,6 +2,7 @@
 
 mod agent;
 mod context;
+mod model;
 mod number;
 #[cfg(test)]
 mod tests;
@@ -11,8 +12,9 @@ use std::path::PathBuf;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub(crate) use self::agent::{Bounds, Chat, Resume, Run};
+pub(crate) use self::agent::{AgentOptions, Bounds, Chat, Resume, Run};
 pub(crate) use self::context::{Context, TextOf};
+pub(crate) use self::model::{Doctor, Models, Trust, Wire, WireCheck, WireDecode, WireEncode};
 use self::number::{at_least_one, entry};
 
 /// A durable, provider-neutral runtime for LLM agents.
@@ -200,13 +202,39 @@ Examples:
   threadline verify last
   threadline verify --all --deep")]
     Verify(Verify),
-    /// Check this installation and its database
+    /// List the models that can be asked, and why one cannot
+    ///
+    /// Keys in the usual environment variables are found, and servers of your own on their usual
+    /// ports. The config file says more.
+    #[command(after_help = "\
+Examples:
+  threadline models
+  threadline models --all")]
+    Models(Models),
+    /// Trust a project's threadline.toml to say all that your own config may
+    ///
+    /// Only the file as it is now, where it is now, is trusted.
+    #[command(after_help = "\
+Examples:
+  threadline trust
+  threadline trust threadline.toml --remove")]
+    Trust(Trust),
+    /// Check this installation, its database and the connections to models
     ///
     /// Exits with 1 if something is wrong.
     #[command(after_help = "\
+Examples:
+  threadline doctor
+  threadline doctor --model claude-sonnet-5-5")]
+    Doctor(Doctor),
+    /// See what is said to models and by them, byte for byte
+    #[command(
+        subcommand,
+        after_help = "\
 Example:
-  threadline doctor")]
-    Doctor,
+  threadline wire encode --model claude-sonnet-5-5 last"
+    )]
+    Wire(Wire),
     /// Tools for developers of threadline
     #[command(
         subcommand,
@@ -215,6 +243,33 @@ Example:
   threadline dev generate --entries 500 --agents 3"
     )]
     Dev(Dev),
+}
+
+impl Command {
+    /// Whether models matter to it, and so what a project says of them.
+    pub(crate) const fn uses_models(&self) -> bool {
+        match self {
+            Self::Chat(_)
+            | Self::Run(_)
+            | Self::Resume(_)
+            | Self::Context(_)
+            | Self::Recap(_)
+            | Self::Models(_)
+            | Self::Doctor(_)
+            | Self::Wire(Wire::Encode(_)) => true,
+            Self::List(_)
+            | Self::Show(_)
+            | Self::Search(_)
+            | Self::Fork(_)
+            | Self::Rewind(_)
+            | Self::Export(_)
+            | Self::Import(_)
+            | Self::Verify(_)
+            | Self::Trust(_)
+            | Self::Wire(Wire::Decode(_) | Wire::Check(_))
+            | Self::Dev(_) => false,
+        }
+    }
 }
 
 /// A conversation: its id, the beginning of its id if no other begins like it, or `last`.

@@ -9,17 +9,20 @@ mod export;
 mod fork;
 mod import;
 mod list;
+mod models;
 mod recap;
 mod resume;
 mod rewind;
 mod run;
 mod search;
 mod show;
+mod trust;
 mod verify;
+mod wire;
 
 use std::process::ExitCode;
 
-use crate::args::{Chat, Command, Dev};
+use crate::args::{Chat, Command, Dev, Wire};
 use crate::compose::Parts;
 use crate::config::Config;
 use crate::view::View;
@@ -30,9 +33,23 @@ pub(crate) async fn run(
     config: &Config,
     view: &mut View,
 ) -> anyhow::Result<ExitCode> {
-    // The doctor looks at the database before it trusts it.
-    if let Some(Command::Doctor) = command {
-        return doctor::run(config, view).await;
+    // The doctor looks at the database before it trusts it, and others have no use for one.
+    match &command {
+        Some(Command::Doctor(arguments)) => return doctor::run(config, arguments, view).await,
+        Some(Command::Models(arguments)) => {
+            models::run(config, arguments, view).await?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        Some(Command::Trust(arguments)) => {
+            trust::run(config, arguments, view)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        Some(Command::Wire(Wire::Decode(arguments))) => {
+            wire::decode::run(arguments, view)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        Some(Command::Wire(Wire::Check(arguments))) => return wire::check::run(arguments, view),
+        _ => {}
     }
     let parts = Parts::open(config)?;
     match command {
@@ -56,7 +73,15 @@ pub(crate) async fn run(
         Some(Command::Export(arguments)) => export::run(&parts, &arguments, view).await?,
         Some(Command::Import(arguments)) => import::run(&parts, &arguments, view).await?,
         Some(Command::Verify(arguments)) => return verify::run(&parts, &arguments, view).await,
-        Some(Command::Doctor) => {}
+        Some(Command::Wire(Wire::Encode(arguments))) => {
+            wire::encode::run(&parts, config, &arguments, view).await?;
+        }
+        Some(
+            Command::Doctor(_)
+            | Command::Models(_)
+            | Command::Trust(_)
+            | Command::Wire(Wire::Decode(_) | Wire::Check(_)),
+        ) => {}
         Some(Command::Dev(Dev::Generate(arguments))) => {
             dev::generate(&parts, &arguments, view).await?;
         }

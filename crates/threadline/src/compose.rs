@@ -1,24 +1,35 @@
 //! Putting the parts together: the one place that knows every adapter.
 
 mod dev;
+mod either;
 
+use std::collections::BTreeSet;
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use threadline::{RandomIds, Setup, SystemClock, sqlite};
 use threadline_core::clock::Clock as _;
 use threadline_core::history::Stamp;
+use threadline_core::history::batch::State;
+use threadline_core::history::state::Agent;
 use threadline_core::id::ConversationId;
-use threadline_core::store::{Conversation, Filter, Listing, Sort, Storage, StoreError};
+use threadline_core::provider::Provider;
+use threadline_core::store::{self, Conversation, Filter, Listing, Sort, Storage, StoreError};
 use threadline_core::tokens::O200k;
+use threadline_providers::capture::Capture;
 use threadline_providers::guide::Guide;
-use threadline_providers::models::StaticModels;
+use threadline_providers::http::{Http, Timeouts};
 use threadline_providers::scripted::{Script, Scripted};
+use threadline_providers::wired::Wired;
 
 use crate::args::Bounds;
 use crate::config::Config;
+use crate::config::environment::variable;
+use crate::offer::Offer;
+
+use self::either::Either;
 
 /// The parts that commands work with.
 pub(crate) struct Parts {
@@ -51,10 +62,63 @@ impl Parts {
         })
     }
 
-    /// What conversations are driven with: the model, the tools, the limits.
+    /// The models that can be asked.
+    pub(crate) fn offer(config: &Config) -> anyhow::Result<Offer> {
+        match &config.dev.script {
+            Some(_) => Ok(Offer::only(Scripted::target())),
+            None => Offer::new(&config.file, &variable),
+        }
+    }
+
+    /// The models that can be asked, and those that a conversation has asked for by name.
+    pub(crate) async fn offer_for(
+        &self,
+        config: &Config,
+        id: ConversationId,
+    ) -> anyhow::Result<Offer> {
+        let mut offer = Self::offer(config)?;
+        self.want_all(&mut offer, self.routes(id).await).await;
+        Ok(offer)
+    }
+
+    /// The models that can be asked, and those that unfinished conversations have asked for.
+    pub(crate) async fn offer_for_all(&self, config: &Config) -> anyhow::Result<Offer> {
+        let mut offer = Self::offer(config)?;
+        let filter = Filter::State(State::Working);
+        let most = SHORT_ID_CAP;
+        let listing = Listing { filter, sort: Sort::Active, after: None, most };
+        for conversation in self.store.list(&listing).await? {
+            self.want_all(&mut offer, self.routes(conversation.id).await).await;
+        }
+        Ok(offer)
+    }
+
+    async fn want_all(&self, offer: &mut Offer, names: BTreeSet<Arc<str>>) {
+        for name in names {
+            // A name that nothing has any more is told when it is asked.
+            drop(offer.want_anywhere(&name).await);
+        }
+    }
+
+    /// The routes that the agents of a conversation take. One that cannot be opened has none: what
+    /// is wrong with it is told by whoever drives it.
+    async fn routes(&self, id: ConversationId) -> BTreeSet<Arc<str>> {
+        let Ok((_, history)) = store::open(&*self.store, id, &self.counter).await else {
+            return BTreeSet::new();
+        };
+        let of = |agent: &Arc<Agent>| {
+            let turn = agent.turn.as_ref();
+            let of_turn = turn.map(|turn| [turn.route.clone(), turn.joined.route.clone()]);
+            of_turn.into_iter().flatten().chain([agent.joined.route.clone()]).flatten()
+        };
+        history.state().agents.values().flat_map(of).collect()
+    }
+
+    /// What conversations are driven with: the models, the tools, the limits.
     pub(crate) fn setup(
         &self,
         config: &Config,
+        offer: Offer,
         workspace: Option<&Path>,
         bounds: &Bounds,
     ) -> anyhow::Result<Setup> {
@@ -62,17 +126,23 @@ impl Parts {
         // People read along; programs do not.
         let pause_ms = if io::stdout().is_terminal() { READING_PAUSE_MS } else { 0 };
         let pause_ms = config.dev.pause_ms.unwrap_or(pause_ms);
-        setup.provider = Arc::new(Guide { pause_ms, ..Guide::default() });
-        if let Some(path) = &config.dev.script {
-            setup.provider = Arc::new(Scripted::new(script(path)?));
-            setup.models = Arc::new(StaticModels::new([Scripted::target()]));
-        }
+        let own: Arc<dyn Provider> = match &config.dev.script {
+            Some(path) => Arc::new(Scripted::new(script(path)?)),
+            None => Arc::new(Guide { pause_ms, ..Guide::default() }),
+        };
+        setup.provider = provider(own, &offer)?;
+        setup.models = Arc::new(offer);
         add_files(&mut setup, workspace.unwrap_or(Path::new(".")))?;
         if let Some(ledger) = &config.dev.ledger {
             setup.tools.extend(dev::tools(ledger));
         }
-        setup.limits.steps = bounds.max_steps.unwrap_or(setup.limits.steps);
-        setup.limits.turn_tokens = bounds.max_tokens.or(setup.limits.turn_tokens);
+        let said = config.file.limits;
+        let limits = &mut setup.limits;
+        limits.steps = bounds.max_steps.or(said.steps).unwrap_or(limits.steps);
+        limits.calls = said.calls.unwrap_or(limits.calls);
+        limits.turn_tokens = bounds.max_tokens.or(said.tokens);
+        limits.conversation_tokens = said.conversation_tokens;
+        (limits.turn_cost, limits.conversation_cost) = (said.turn_cost, said.conversation_cost);
         Ok(setup)
     }
 
@@ -144,6 +214,22 @@ impl Parts {
     ) -> Result<Vec<Conversation>, StoreError> {
         self.store.list(&Listing { filter: Filter::All, sort: Sort::Active, after, most }).await
     }
+}
+
+/// Who asks the models of an offer: those of the network over HTTP, the others here.
+fn provider(own: Arc<dyn Provider>, offer: &Offer) -> anyhow::Result<Arc<dyn Provider>> {
+    let accesses = offer.accesses();
+    if accesses.is_empty() {
+        return Ok(own);
+    }
+    let http = Http::new(Timeouts::default()).map_err(|failed| anyhow!("{}", failed.message))?;
+    let capture = variable("THREADLINE_CAPTURE").map(|folder| {
+        Capture::new(Path::new(&folder))
+            .with_context(|| format!("could not capture to the folder {folder}"))
+    });
+    let capture = capture.transpose()?.map(Arc::new);
+    let names = accesses.keys().cloned().collect();
+    Ok(Arc::new(Either { own, wired: Wired::new(http, accesses, capture), names }))
 }
 
 fn script(path: &Path) -> anyhow::Result<Script> {

@@ -1,11 +1,20 @@
-//! Configuration: the user's file, and what the command line and the environment say over it.
+//! Configuration: the user's file, the project's, and what the command line and the environment
+//! say over them.
+
+pub(crate) mod environment;
+mod explain;
+pub(crate) mod file;
+pub(crate) mod project;
+pub(crate) mod trust;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use etcetera::BaseStrategy as _;
-use serde::Deserialize;
 
+use self::file::{Dev, File};
+use self::project::Project;
+use self::trust::Trusted;
 use crate::args::Global;
 
 /// What the program runs with.
@@ -18,76 +27,75 @@ pub(crate) struct Config {
     /// The folder of the database and the log.
     pub(crate) data_folder: PathBuf,
     /// The config file, if there is one.
-    pub(crate) file: Option<PathBuf>,
+    pub(crate) path: Option<PathBuf>,
+    /// What it says, with what a trusted project adds.
+    pub(crate) file: File,
+    /// The project's file, if there is one; what a trusted one says is in `file` already.
+    pub(crate) project: Option<Project>,
     /// What is only for tests of the program.
     pub(crate) dev: Dev,
 }
 
-/// What is only for tests of the program: a model and tools that do as a test wants.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Dev {
-    /// A script that is followed instead of asking a model.
-    pub(crate) script: Option<PathBuf>,
-    /// A file that tools of every effect add lines to.
-    pub(crate) ledger: Option<PathBuf>,
-    /// How long the built-in model takes over each word.
-    pub(crate) pause_ms: Option<u64>,
-}
-
-/// The user's config file. Every key is optional.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    db: Option<PathBuf>,
-    log: Option<String>,
-    #[serde(default)]
-    dev: Dev,
-}
-
 impl Config {
     /// The configuration: command line and environment (which the arguments already hold) beat
-    /// the file, the file beats defaults.
-    pub(crate) fn load(global: &Global) -> anyhow::Result<Self> {
+    /// the files, the files beat defaults.
+    ///
+    /// A project's file counts only for what drives agents: whoever lists conversations in a
+    /// folder of somebody else is not to be stopped by it.
+    pub(crate) fn load(global: &Global, with_project: bool) -> anyhow::Result<Self> {
         let base = etcetera::choose_base_strategy().map_err(|_| {
             anyhow!("could not find the home folder; set HOME, or name --db and --config")
         });
-        let (file, found) = match &global.config {
-            Some(path) => (read(path)?, Some(path.clone())),
+        let home = base.as_ref().ok().map(|base| base.home_dir().to_path_buf());
+        let (mut file, path) = match &global.config {
+            Some(path) => (read(path, home.as_deref())?, Some(path.clone())),
             None => {
                 let path = base
                     .as_ref()
                     .ok()
                     .map(|base| base.config_dir().join("threadline").join("config.toml"));
                 match path.filter(|path| path.exists()) {
-                    Some(path) => (read(&path)?, Some(path)),
+                    Some(path) => (read(&path, home.as_deref())?, Some(path)),
                     None => (File::default(), None),
                 }
             }
         };
-        let db = global.db.clone().or(file.db);
+        let db = global.db.clone().or_else(|| file.db.clone());
         let data_folder = match (&base, &db) {
             (Ok(base), _) => base.data_dir().join("threadline"),
             (Err(_), Some(db)) => db.parent().map(Path::to_path_buf).unwrap_or_default(),
             (Err(_), None) => base.map(|base| base.data_dir())?,
         };
+        let mut project = if with_project { project_here(&data_folder)? } else { None };
+        if let Some(project) = project.as_mut().filter(|project| project.trusted) {
+            let folder = project.path.parent().unwrap_or(Path::new("."));
+            project.file.resolve_paths(folder, home.as_deref());
+            file.take_in(std::mem::take(&mut project.file));
+        } else if let Some(project) = &mut project {
+            file.be_chosen_from(std::mem::take(&mut project.file));
+        }
         let db = db.unwrap_or_else(|| data_folder.join("threadline.db"));
         // An empty one says that nothing is to be logged, whatever the file says.
-        let log = global.log.clone().or(file.log).filter(|log| !log.trim().is_empty());
-        Ok(Self { db, log, data_folder, file: found, dev: file.dev })
+        let log = global.log.clone().or_else(|| file.log.clone());
+        let log = log.filter(|log| !log.trim().is_empty());
+        let dev = file.dev.clone();
+        Ok(Self { db, log, data_folder, path, file, project, dev })
     }
 }
 
-fn read(path: &Path) -> anyhow::Result<File> {
+/// The project's file of the folder that the program runs in.
+fn project_here(data_folder: &Path) -> anyhow::Result<Option<Project>> {
+    let Ok(folder) = std::env::current_dir() else { return Ok(None) };
+    let Some(path) = project::find(&folder) else { return Ok(None) };
+    project::read(&path, &Trusted::load(data_folder)?).map(Some)
+}
+
+fn read(path: &Path, home: Option<&Path>) -> anyhow::Result<File> {
     let text = std::fs::read_to_string(path)
         .with_context(|| format!("could not read the config file {}", path.display()))?;
-    let mut file: File = toml::from_str(&text)
-        .with_context(|| format!("could not understand the config file {}", path.display()))?;
-    // A relative path in a file is relative to that file, wherever the program runs.
-    if let Some(folder) = path.parent() {
-        for named in [&mut file.db, &mut file.dev.script, &mut file.dev.ledger] {
-            *named = named.take().map(|name| folder.join(name));
-        }
-    }
+    let mut file: File = explain::read(&text).map_err(|wrong| {
+        anyhow!("could not understand the config file {}: {wrong}", path.display())
+    })?;
+    file.resolve_paths(path.parent().unwrap_or(Path::new("")), home);
     Ok(file)
 }

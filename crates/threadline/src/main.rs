@@ -6,6 +6,8 @@ mod compose;
 mod config;
 mod json;
 mod log;
+mod near;
+mod offer;
 mod report;
 mod talk;
 mod view;
@@ -16,7 +18,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Parser as _;
 
-use crate::args::Arguments;
+use crate::args::{Arguments, Command};
 use crate::config::Config;
 use crate::view::View;
 
@@ -30,7 +32,8 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let config = Config::load(&arguments.global)?;
+    let drives = arguments.command.as_ref().is_none_or(Command::uses_models);
+    let config = Config::load(&arguments.global, drives)?;
     if let Some(wanted) = &config.log {
         log::start(wanted, &config.data_folder)?;
     }

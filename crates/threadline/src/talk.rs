@@ -76,9 +76,10 @@ impl Talk {
         &*self.runtime.world().store
     }
 
-    /// Says something. It is durable once this returns.
-    pub(crate) async fn say(&self, text: &str) -> anyhow::Result<Item> {
-        let input = message(self.store(), text).await?;
+    /// Says something, to be answered by way of a route if one is named. It is durable once this
+    /// returns.
+    pub(crate) async fn say(&self, text: &str, route: Option<Arc<str>>) -> anyhow::Result<Item> {
+        let input = Input { route, ..message(self.store(), text).await? };
         let item = item(Body::Input(input));
         self.runtime.submit(self.id, &item).await?;
         Ok(item)

@@ -19,6 +19,7 @@ use crate::history::entry::Entry;
 use crate::history::fact::{
     AgentJoined, Digest, FailureKind, InvocationStarted, Output, ProjectionOptions, Purpose,
 };
+use crate::history::state::Failed;
 use crate::id::{AgentId, Seq};
 use crate::provider::{
     ANSWER_CAP_BYTES, Assembled, Assembler, Delta, Partial, Prepared, Progress, ProviderError,
@@ -50,6 +51,8 @@ pub(super) enum What {
     Step {
         /// Whether a recap may be written first.
         recap_first: bool,
+        /// Models whose window was found too small for it.
+        unfit: Vec<Failed>,
     },
     /// A recap.
     Recap(Box<Recapping>),
@@ -124,7 +127,8 @@ impl Driver {
 
     pub(super) fn gather(&mut self, agent: AgentId, recap_first: bool, out: &mut Vec<Command>) {
         if let Ok(chosen) = self.choose(&self.history, agent) {
-            self.gather_for(agent, chosen, recap_first, out);
+            let what = What::Step { recap_first, unfit: Vec::new() };
+            self.gather_for(agent, chosen, what, out);
         }
     }
 
@@ -133,7 +137,7 @@ impl Driver {
         &mut self,
         agent: AgentId,
         chosen: Chosen,
-        recap_first: bool,
+        what: What,
         out: &mut Vec<Command>,
     ) {
         let Some(state) = self.history.agent(agent) else { return };
@@ -149,7 +153,6 @@ impl Driver {
         let budget = budget(&ask.options);
         let gather = Gather { history, ask, catalogue: shown.kept.clone() };
         out.push(Command::Gather { agent, ticket, gather: Box::new(gather) });
-        let what = What::Step { recap_first };
         let asking = Asking { budget, ..Asking::new(ticket, chosen, joined, shown, what) };
         self.asking.insert(agent, asking);
     }
@@ -174,7 +177,9 @@ impl Driver {
         out: &mut Vec<Command>,
     ) {
         let asking = self.asking.get(&agent).filter(|asking| asking.ticket == ticket);
-        let Some(What::Step { recap_first }) = asking.map(|asking| &asking.what) else { return };
+        let Some(What::Step { recap_first, .. }) = asking.map(|asking| &asking.what) else {
+            return;
+        };
         let recap_first = *recap_first;
         let material = match gathered {
             Ok(material) => material,

@@ -11,8 +11,8 @@ use crate::choose::{Chosen, Needs, NoModel, SoFar, choose};
 use crate::clock::Timestamp;
 use crate::context::plan::DoesNotFit;
 use crate::history::History;
-use crate::history::fact::{AgentJoined, EndReason};
-use crate::history::state::Agent;
+use crate::history::fact::{AgentJoined, EndReason, FailureKind};
+use crate::history::state::{Agent, Failed};
 use crate::id::AgentId;
 
 /// How long to wait before a model is asked again: at first, and at most.
@@ -49,8 +49,8 @@ impl Driver {
         Needs { tokens: 0, whole_tokens, media, tools }
     }
 
-    /// What must be whole does not fit the window of the model that was chosen: one whose window
-    /// is larger is asked, if the route has one.
+    /// What must be whole does not fit the window of the model that was chosen: another one of the
+    /// route is asked, if there is one that was not found too small before.
     pub(super) fn does_not_fit(
         &mut self,
         agent: AgentId,
@@ -58,22 +58,28 @@ impl Driver {
         out: &mut Vec<Command>,
     ) {
         let Some(asking) = self.asking.remove(&agent) else { return };
-        let What::Step { recap_first } = asking.what else { return };
+        let What::Step { recap_first, mut unfit } = asking.what else { return };
+        unfit.push(Failed {
+            invocation: asking.chosen.target.invocation.clone(),
+            kind: FailureKind::ContextTooLong,
+            lasting: true,
+            not_before: None,
+        });
         let taken = asking.budget.saturating_sub(error.available);
         let tokens = taken.saturating_add(error.tokens);
-        let larger = self.history.agent(agent).and_then(|state| {
+        let other = self.history.agent(agent).and_then(|state| {
             let needs = Needs { tokens, ..self.needs(agent, state) };
-            let so_far = SoFar { asked: None, ..SoFar::of(state) };
+            let SoFar { asked, failed } = SoFar::of(state);
+            let failed = [failed, &unfit].concat();
+            let so_far = SoFar { asked, failed: &failed };
             choose(&*self.setting.models, route(state), &needs, &so_far).ok()
         });
-        let window = |chosen: &Chosen| chosen.target.profile.window_tokens;
-        match larger.filter(|larger| window(larger) > window(&asking.chosen)) {
-            Some(larger) => self.gather_for(agent, larger, recap_first, out),
-            None => {
-                let (reason, detail) = (EndReason::DoesNotFit, error.to_string());
-                self.landed.push_back(Landed::End { agent, reason, detail });
-            }
+        if let Some(other) = other {
+            let what = What::Step { recap_first, unfit };
+            return self.gather_for(agent, other, what, out);
         }
+        let (reason, detail) = (EndReason::DoesNotFit, error.to_string());
+        self.landed.push_back(Landed::End { agent, reason, detail });
     }
 }
 

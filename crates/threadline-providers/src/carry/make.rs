@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use threadline_core::context::{
-    Body, InputPart, Level, OutputPart, Part, ResultPart, ResultsPart, Source,
+    Body, InputPart, OutputPart, Part, ResultPart, ResultsPart, Source,
 };
 use threadline_core::history::fact::{Block, Status, Stop, ToolCall};
 use threadline_core::id::{CallId, Seq};
@@ -39,10 +39,8 @@ pub(crate) fn carry<'a>(request: &'a Request, quirks: &Quirks) -> Carried<'a> {
         repairs: Vec::new(),
     };
     let parts = &*request.context.parts;
-    let current = current_from(parts);
     let mut at = 0;
     while let Some(part) = parts.get(at) {
-        let is_current = at >= current;
         at += 1;
         match &part.body {
             Body::Input(input) => carrier.input(input),
@@ -54,12 +52,13 @@ pub(crate) fn carry<'a>(request: &'a Request, quirks: &Quirks) -> Carried<'a> {
                     }
                     Some(Body::Input(_) | Body::Output(_)) | None => None,
                 };
-                carrier.output(entry_of(part), output, results, is_current);
+                carrier.output(entry_of(part), output, results);
             }
             Body::Results(results) => carrier.orphans(results),
         }
     }
     let goes_on = carrier.close(parts);
+    mark_current(&mut carrier.turns, goes_on);
     let tools = if calls_tools { request.catalogue.tools() } else { &[] };
     let Carrier { turns, names, repairs, .. } = carrier;
     Carried {
@@ -96,13 +95,7 @@ impl<'a> Carrier<'a> {
     }
 
     /// An output, with the results of its calls right after it.
-    fn output(
-        &mut self,
-        entry: Seq,
-        output: &'a OutputPart,
-        results: Option<&'a ResultsPart>,
-        current: bool,
-    ) {
+    fn output(&mut self, entry: Seq, output: &'a OutputPart, results: Option<&'a ResultsPart>) {
         if matches!(output.stop, Stop::Refusal | Stop::Blocked) {
             self.repair(entry, "what was refused or filtered is not shown again");
             return;
@@ -113,18 +106,18 @@ impl<'a> Carrier<'a> {
         let mut results = self.results(entry, calls.as_slice(), results);
         let one_by_one = self.request.target.profile.tools == ToolSupport::OneByOne;
         if !self.calls_tools && !calls.is_empty() {
-            self.retold(entry, current, blocks, results);
+            self.retold(entry, blocks, results);
         } else if one_by_one && calls.len() > 1 && !own {
             self.repair(entry, "calls that were made side by side are shown one by one");
             let (mut first, calls) = split(blocks);
             for (call, result) in calls.into_iter().zip(results) {
                 first.push(call);
                 let blocks = std::mem::take(&mut first);
-                self.model(ModelTurn { entry, own, current, blocks });
+                self.model(ModelTurn { entry, own, current: false, blocks });
                 self.answered(vec![result]);
             }
         } else {
-            self.model(ModelTurn { entry, own, current, blocks });
+            self.model(ModelTurn { entry, own, current: false, blocks });
             self.answered(std::mem::take(&mut results));
         }
         self.user(screen.map(|screen| Piece::Screen(&screen.text)).into_iter().collect());
@@ -258,7 +251,6 @@ impl<'a> Carrier<'a> {
     fn retold(
         &mut self,
         entry: Seq,
-        current: bool,
         blocks: Vec<Said<'a>>,
         results: Vec<(Result<'a>, Vec<Piece<'a>>)>,
     ) {
@@ -268,7 +260,7 @@ impl<'a> Carrier<'a> {
             Said::Text { .. } | Said::Thinking { .. } | Said::Foreign { .. } => None,
         });
         let blocks = words.map(|text| Said::Text { text, state: None }).collect();
-        self.model(ModelTurn { entry, own: false, current, blocks });
+        self.model(ModelTurn { entry, own: false, current: false, blocks });
         for (result, after) in results {
             let Result { name, text, failed, .. } = &result;
             let how = if *failed { " failed" } else { "" };
@@ -326,7 +318,6 @@ impl<'a> Carrier<'a> {
             }
             Some(Turn::Model(before)) if before.own == turn.own => {
                 before.blocks.extend(turn.blocks);
-                before.current |= turn.current;
                 return;
             }
             Some(Turn::Model(_)) => {
@@ -367,18 +358,19 @@ fn split(blocks: Vec<Said<'_>>) -> (Vec<Said<'_>>, Vec<Said<'_>>) {
     blocks.into_iter().partition(|said| !matches!(said, Said::Call(_)))
 }
 
-/// The first part of the agent's current turn: after the last answer that ended one, or the line
-/// that tells how one ended.
-fn current_from(parts: &[Part]) -> usize {
-    let ends = parts.iter().rposition(|part| match &part.body {
-        Body::Output(output) => {
-            let calls = output.blocks.iter().any(|block| matches!(block, Block::ToolCall(_)));
-            !calls && output.stop != Stop::Paused && !output.blocks.is_empty()
+/// Marks what a model said in the agent's current turn: after the last answer without calls.
+fn mark_current(turns: &mut [Turn<'_>], goes_on: bool) {
+    let mut is_last = true;
+    for turn in turns.iter_mut().rev() {
+        let Turn::Model(turn) = turn else { continue };
+        let calls = turn.blocks.iter().any(|said| matches!(said, Said::Call(_)));
+        let is_open = calls || (goes_on && is_last);
+        is_last = false;
+        if !is_open {
+            return;
         }
-        Body::Input(_) => part.level == Level::Gist,
-        Body::Results(_) => false,
-    });
-    ends.map_or(0, |end| end + 1)
+        turn.current = true;
+    }
 }
 
 fn entry_of(part: &Part) -> Seq {

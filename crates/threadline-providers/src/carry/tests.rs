@@ -345,7 +345,7 @@ fn models_without_tools_read_of_calls_and_those_with_one_at_a_time_see_them_so()
     let profile = |tools| Profile { tools, ..Profile::unknown() };
     insta::assert_snapshot!(Case { profile: profile(ToolSupport::None), ..case() }.told(), @r##"
     user: "go"
-    model now: "Both." "[called look {}]" "[called ask {}]"
+    model: "Both." "[called look {}]" "[called ask {}]"
     user: "[look: first]" "[ask failed: second]" screen "# [Live Screen]"
     "##);
     insta::assert_snapshot!(Case { profile: profile(ToolSupport::OneByOne), ..case() }.told(), @r##"
@@ -402,7 +402,7 @@ fn a_paused_model_goes_on_where_it_can() {
     "#);
     insta::assert_snapshot!(case("gemini").told(), @r#"
     user: "go"
-    own now: "Searching…"
+    own: "Searching…"
     user: "Go on."
     mended Some(2): a line asks the model to go on
     "#);

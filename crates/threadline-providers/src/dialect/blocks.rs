@@ -15,7 +15,6 @@ use threadline_core::provider::{BlockIndex, BlockKind, Delta};
 pub(crate) struct Blocks {
     open: Vec<Open>,
     next: u32,
-    calls: usize,
 }
 
 #[derive(Debug)]
@@ -28,17 +27,11 @@ struct Open {
 }
 
 impl Blocks {
-    /// Whether any call has begun.
-    pub(crate) const fn has_calls(&self) -> bool {
-        self.calls > 0
-    }
-
     /// Begins a block.
     pub(crate) fn begin(&mut self, kind: BlockKind, out: &mut Vec<Delta>) -> BlockIndex {
         let block = BlockIndex(self.next);
         self.next += 1;
         let is_call = matches!(kind, BlockKind::ToolCall { .. });
-        self.calls += usize::from(is_call);
         self.open.push(Open { block, arguments: is_call.then(String::new), cut: false });
         out.push(Delta::Begin { block, kind });
         block

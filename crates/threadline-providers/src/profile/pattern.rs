@@ -32,6 +32,11 @@ impl Pattern {
         2 * (self.0.chars().count() - stars) + usize::from(stars == 0)
     }
 
+    /// Whether every name fits.
+    pub(super) fn is_any(&self) -> bool {
+        self.0 == "*"
+    }
+
     /// The name, if it is one.
     pub(super) fn plain(&self) -> Option<&str> {
         Some(&*self.0).filter(|name| !name.contains('*'))

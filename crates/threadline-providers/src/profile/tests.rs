@@ -79,6 +79,22 @@ fn the_wire_goes_by_the_endpoint_and_the_name() {
 }
 
 #[test]
+fn a_name_tells_whose_a_model_is() {
+    assert!(
+        has("openai", "gpt-4o") && has("anthropic", "claude-9") && has("mistral", "mistral-small")
+    );
+    for (provider, model) in [
+        ("openai", "gpt-oss:20b"),
+        ("deepseek", "deepseek-r1:8b"),
+        ("openai", "claude-9"),
+        ("groq", "anything"),
+        ("openai", ""),
+    ] {
+        assert!(!has(provider, model), "{provider} {model}");
+    }
+}
+
+#[test]
 fn a_chat_takes_no_media_in_results() {
     let endpoint = Endpoint::usual("openai").unwrap();
     let in_results = |dialect| {

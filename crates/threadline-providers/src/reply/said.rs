@@ -204,7 +204,7 @@ fn number(value: &Value) -> Option<u16> {
     }
 }
 
-/// A list of complaints about fields, as FastAPI makes it, in words.
+/// A list of complaints about fields, as some servers make it, in words.
 fn complaints(list: &[Value]) -> String {
     let one = |complaint: &Value| {
         let complaint = complaint.as_object()?;

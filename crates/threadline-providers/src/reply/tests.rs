@@ -281,10 +281,13 @@ fn a_redirect_is_refused_and_names_where_to() {
     );
 }
 
+/// Headers, a body, and how long to wait.
+type Row<'a> = (&'a [(&'a str, &'a str)], &'a str, Option<u64>);
+
 #[test]
 fn the_time_to_wait_is_read_from_wherever_it_is() {
     let date = "Sun, 06 Nov 1994 08:49:37 GMT";
-    let rows: [(&[(&str, &str)], &str, Option<u64>); 12] = [
+    let rows: [Row<'_>; 12] = [
         (&[("retry-after", "20")], "", Some(20_000)),
         (&[("Retry-After", "1.5")], "", Some(1500)),
         (&[("retry-after-ms", "250"), ("retry-after", "1")], "", Some(250)),

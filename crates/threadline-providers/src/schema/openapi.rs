@@ -1,7 +1,7 @@
 //! The part of `OpenAPI` that Gemini's `parameters` take.
 
 use super::flat::{Book, Flat};
-use super::{Fitted, names};
+use super::{Fitted, list_of};
 use crate::json::{Json, Members, get, put};
 
 /// How deep properties and items may lie. What lies deeper is said by its type alone.
@@ -183,7 +183,7 @@ impl<'a> Writer<'a> {
         }
         let texts: Vec<&str> = values.iter().filter_map(|value| value.as_text()).collect();
         if name == "string" && texts.len() == values.len() && !texts.contains(&"") {
-            out.push(("enum".to_owned(), names(&texts)));
+            out.push(("enum".to_owned(), list_of(&texts)));
         } else {
             self.changed("values that are not texts are told in its description");
             describe(out, &values);
@@ -202,7 +202,7 @@ impl<'a> Writer<'a> {
             out.push(("properties".to_owned(), Json::Object(properties)));
         }
         if !required.is_empty() {
-            out.push(("required".to_owned(), names(&required)));
+            out.push(("required".to_owned(), list_of(&required)));
         }
     }
 

@@ -1,6 +1,6 @@
-//! A schema that a model is held to, as OpenAI has it.
+//! A schema that a model is held to, as `OpenAI` has it.
 
-use super::{Fitted, names};
+use super::{Fitted, list_of};
 use crate::json::{Json, Members, get, put};
 
 /// How deep properties and items may lie.
@@ -90,19 +90,27 @@ impl Writer {
                 self.values += values.len();
                 (self.values <= VALUES_CAP).then(|| value.clone())?
             }
-            ("const" | "multipleOf" | "minimum" | "maximum", _)
-            | ("exclusiveMinimum" | "exclusiveMaximum" | "minItems" | "maxItems", _)
-            | ("description" | "title", Json::Text(_))
-            | ("pattern", Json::Text(_)) => value.clone(),
+            (
+                "const" | "multipleOf" | "minimum" | "maximum" | "exclusiveMinimum"
+                | "exclusiveMaximum" | "minItems" | "maxItems",
+                _,
+            )
+            | ("description" | "title" | "pattern", Json::Text(_)) => value.clone(),
             ("format", Json::Text(format)) if FORMATS.contains(&&**format) => value.clone(),
             // Written again by `close`.
             ("required", _) | ("additionalProperties", Json::Flag(false)) => return Some(()),
             // What describes.
-            ("$schema" | "$id" | "$comment" | "examples" | "deprecated", _)
-            | ("readOnly" | "writeOnly", _) => return Some(()),
+            (
+                "$schema" | "$id" | "$comment" | "examples" | "deprecated" | "readOnly"
+                | "writeOnly",
+                _,
+            ) => return Some(()),
             // What is checked when the arguments come back, and leaves their form as it is.
-            ("default" | "format" | "minLength" | "maxLength" | "uniqueItems", _)
-            | ("minProperties" | "maxProperties", _) => {
+            (
+                "default" | "format" | "minLength" | "maxLength" | "uniqueItems" | "minProperties"
+                | "maxProperties",
+                _,
+            ) => {
                 self.changed(&format!("{word:?} is left out of its schema"));
                 return Some(());
             }
@@ -142,7 +150,7 @@ impl Writer {
         }
         put(out, "properties", Json::Object(properties));
         let all: Vec<&str> = all.iter().map(String::as_str).collect();
-        put(out, "required", names(&all));
+        put(out, "required", list_of(&all));
         put(out, "additionalProperties", Json::Flag(false));
         Some(())
     }

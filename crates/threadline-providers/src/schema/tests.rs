@@ -184,6 +184,26 @@ fn strict_refuses_what_it_would_change() {
     assert!(strict("{}").unwrap().empty);
 }
 
+#[test]
+fn properties_with_names_that_are_not_taken_are_left_out() {
+    let plain = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let text = r#"{"type":"object","required":["a","b-c"],"properties":{"a":{"type":"object",
+        "properties":{"x y":{},"properties":{"$ref":"r"}}},"b-c":{}},
+        "anyOf":[{"required":["b-c"]}],"$defs":{"d.e":{"properties":{"$":{}}}}}"#;
+    let fitted = json_schema(text).with_names(plain);
+    let expected = json!({"type": "object", "required": ["a"], "properties": {"a":
+        {"type": "object", "properties": {"properties": {"$ref": "r"}}}},
+        "anyOf": [{"required": []}], "$defs": {"d.e": {"properties": {}}}});
+    assert_eq!(value(&fitted), expected);
+    insta::assert_snapshot!(fitted.changes.join("\n"), @r#"
+    "b-c" is left out of its schema: such a name is not taken
+    "x y" is left out of its schema: such a name is not taken
+    "$" is left out of its schema: such a name is not taken
+    "#);
+    let fine = r#"{ "type":"object","properties":{} }"#;
+    assert_eq!(json_schema(fine).with_names(plain).schema.get(), fine);
+}
+
 /// Any JSON, made of the words of schemas so that they meet in odd ways.
 fn schemas() -> impl Strategy<Value = Value> {
     let words = prop::sample::select(vec![

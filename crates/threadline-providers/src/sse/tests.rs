@@ -25,22 +25,27 @@ impl From<Frame<'_>> for Owned {
     }
 }
 
-fn read<'a>(cap: usize, chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<Owned> {
+fn read(cap: usize, chunks: &[&[u8]]) -> Vec<Owned> {
     let mut out = Vec::new();
     let mut sse = Sse::capped(cap);
     let mut each = |frame: Frame<'_>| {
         out.push(Owned::from(frame));
         Ok::<(), TooLarge>(())
     };
-    let all = chunks.into_iter().try_for_each(|chunk| sse.push(chunk, &mut each));
+    let all = chunks.iter().try_for_each(|chunk| sse.push(chunk, &mut each));
     if all.and_then(|()| sse.end(&mut each)).is_err() {
         out.push(Owned::TooLarge);
     }
     out
 }
 
+/// The same with pieces of one size.
+fn read_by(cap: usize, bytes: &[u8], size: usize) -> Vec<Owned> {
+    read(cap, &bytes.chunks(size).collect::<Vec<_>>())
+}
+
 fn whole(text: &str) -> Vec<Owned> {
-    read(EVENT_CAP_BYTES, [text.as_bytes()])
+    read(EVENT_CAP_BYTES, &[text.as_bytes()])
 }
 
 fn event(event: &str, data: &str) -> Owned {
@@ -85,7 +90,7 @@ fn the_standard_is_kept() {
 
 #[test]
 fn bytes_that_are_no_text_are_replaced() {
-    let frames = read(100, [&b"data: a\xF0\x9F"[..], b"\n\ndata: \xF0\x9F", b"\x98\x80\n\n"]);
+    let frames = read(100, &[&b"data: a\xF0\x9F"[..], b"\n\ndata: \xF0\x9F", b"\x98\x80\n\n"]);
     assert_eq!(frames, [event("", "a\u{fffd}"), event("", "😀")]);
 }
 
@@ -101,10 +106,10 @@ fn what_is_too_large_ends_the_stream_after_what_came_before() {
     ];
     for (text, too_large) in rows {
         let bytes = text.as_bytes();
-        let frames = read(11, [bytes]);
+        let frames = read(11, &[bytes]);
         assert_eq!(frames.first(), Some(&event("", "1")), "{text:?}");
         assert_eq!(frames.contains(&Owned::TooLarge), too_large, "{text:?}: {frames:?}");
-        assert_eq!(read(11, bytes.chunks(1)), frames, "{text:?}");
+        assert_eq!(read_by(11, bytes, 1), frames, "{text:?}");
     }
 }
 
@@ -212,13 +217,13 @@ proptest! {
         let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
         cuts.extend([0, bytes.len()]);
         cuts.sort_unstable();
-        let chunks = cuts.windows(2).map(|pair| &bytes[pair[0]..pair[1]]);
-        prop_assert_eq!(read(cap, chunks), read(cap, [bytes]));
-        prop_assert_eq!(read(cap, bytes.chunks(1)), read(cap, [bytes]));
+        let chunks: Vec<&[u8]> = cuts.windows(2).map(|pair| &bytes[pair[0]..pair[1]]).collect();
+        prop_assert_eq!(read(cap, &chunks), read(cap, &[bytes]));
+        prop_assert_eq!(read_by(cap, bytes, 1), read(cap, &[bytes]));
     }
 
     #[test]
     fn any_bytes_are_read(bytes in prop::collection::vec(any::<u8>(), 0..400), size in 1usize..50) {
-        prop_assert_eq!(read(64, bytes.chunks(size)), read(64, [&bytes[..]]));
+        prop_assert_eq!(read_by(64, &bytes, size), read(64, &[&bytes[..]]));
     }
 }

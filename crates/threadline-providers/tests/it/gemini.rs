@@ -8,17 +8,15 @@ use threadline_providers::dialect::{Dialect, decoder};
 use threadline_providers::failed::Failed;
 use threadline_providers::names::Names;
 use threadline_providers::reply::told;
+use threadline_providers::sse::{Frame, Sse, TooLarge};
 
 use crate::recordings::{self, Case, framed, unframed};
 
 /// The answer, or what had streamed and why it is not whole.
-fn decode(
-    events: impl IntoIterator<Item = &str>,
-) -> Result<Assembled, (Box<Partial>, Failed)> {
+fn decode<S: AsRef<str>>(events: &[S]) -> Result<Assembled, (Box<Partial>, Failed)> {
     let mut decode = decoder(Dialect::Gemini, Names::default());
     let mut deltas = Vec::new();
-    let mut events = events.into_iter();
-    let mut read = events.try_for_each(|data| decode.event(data, &mut deltas));
+    let mut read = events.iter().try_for_each(|data| decode.event(data.as_ref(), &mut deltas));
     if read.is_ok() {
         read = decode.end(&mut deltas);
     }
@@ -38,7 +36,7 @@ fn decode(
 }
 
 fn answer(case: &Case) -> Assembled {
-    decode(case.events.iter().map(String::as_str))
+    decode(&case.events)
         .unwrap_or_else(|(_, failed)| panic!("{} {}: {failed:?}", case.file, case.id))
 }
 
@@ -151,7 +149,7 @@ fn the_ends_are_told_apart() {
     }
     for case in recordings::cases("gemini") {
         if case.shows.contains("SAFETY") {
-            let answer = decode([&*case.raw]).unwrap();
+            let answer = decode(&[&*case.raw]).unwrap();
             assert_eq!(answer.stop, Stop::Blocked);
             assert!(answer.blocks.is_empty());
         }
@@ -168,8 +166,8 @@ fn errors_mean_what_the_caller_can_do() {
         };
         // The same body as a reply of its own, and in the midst of a stream.
         let replied = told(case.status, &case.headers, case.raw.as_bytes());
-        let (_, streamed) = decode([&*case.raw]).unwrap_err();
-        let (_, listed) = decode([&*format!("[{}]", case.raw)]).unwrap_err();
+        let (_, streamed) = decode(&[&*case.raw]).unwrap_err();
+        let (_, listed) = decode(&[&*format!("[{}]", case.raw)]).unwrap_err();
         for failed in [replied, streamed, listed] {
             assert_eq!((failed.kind, failed.retry_after_ms), expected, "{failed:?}");
         }
@@ -189,7 +187,7 @@ fn any_prefix_is_an_answer_or_a_typed_error_with_what_had_streamed() {
             if std::mem::replace(&mut seen, events.len()) == events.len() {
                 continue;
             }
-            let (blocks, of_all) = match decode(events.iter().map(String::as_str)) {
+            let (blocks, of_all) = match decode(&events) {
                 Ok(answer) => (answer.blocks, events.len() == case.events.len()),
                 Err((partial, failed)) => {
                     assert_eq!(failed.kind, FailureKind::Protocol);
@@ -202,9 +200,30 @@ fn any_prefix_is_an_answer_or_a_typed_error_with_what_had_streamed() {
         // An event that is itself cut is told, and never a panic.
         for event in &case.events {
             for cut in (1..event.len()).filter(|cut| event.is_char_boundary(*cut)).step_by(7) {
-                let (_, failed) = decode([&event[..cut]]).unwrap_err();
+                let (_, failed) = decode(&[&event[..cut]]).unwrap_err();
                 assert_eq!(failed.kind, FailureKind::Protocol, "{}", &event[..cut]);
             }
+        }
+    }
+}
+
+#[test]
+fn however_the_bytes_are_cut_the_answer_is_the_same() {
+    for case in streams() {
+        let whole = answer(&case);
+        for size in [1, 2, 3, 7, 61, 1_000] {
+            let mut events = Vec::new();
+            let mut sse = Sse::default();
+            for chunk in case.raw.as_bytes().chunks(size) {
+                sse.push(chunk, |frame| {
+                    if let Frame::Event(event) = frame {
+                        events.push(event.data.to_owned());
+                    }
+                    Ok::<(), TooLarge>(())
+                })
+                .unwrap();
+            }
+            assert_eq!(decode(&events).unwrap(), whole, "{} by {size}", case.file);
         }
     }
 }
@@ -213,6 +232,6 @@ fn any_prefix_is_an_answer_or_a_typed_error_with_what_had_streamed() {
 fn all_events_as_one_list_are_the_same_answer() {
     for case in streams() {
         let list = format!("[{}]", case.events.join(",\n"));
-        assert_eq!(decode([&*list]).unwrap(), answer(&case), "{} {}", case.file, case.id);
+        assert_eq!(decode(&[&*list]).unwrap(), answer(&case), "{} {}", case.file, case.id);
     }
 }

@@ -9,8 +9,12 @@
 )]
 
 mod anthropic;
+mod faults;
 mod gemini;
+mod openai_chat;
 mod recordings;
 mod reply;
 mod responses;
+mod server;
 mod sse;
+mod wired;

@@ -67,8 +67,11 @@ pub(crate) fn unframed(raw: &str) -> Vec<String> {
 }
 
 /// Events as they come over the wire.
-pub(crate) fn framed<'a>(events: impl IntoIterator<Item = &'a str>) -> String {
-    events.into_iter().map(|data| format!("data: {data}\n\n")).collect()
+pub(crate) fn framed(events: impl IntoIterator<Item = impl AsRef<str>>) -> String {
+    let events = events.into_iter();
+    events
+        .flat_map(|data| ["data: ".to_owned(), data.as_ref().to_owned(), "\n\n".to_owned()])
+        .collect()
 }
 
 fn read(root: &Path, file: &Path, facts: &Value) -> Vec<Case> {

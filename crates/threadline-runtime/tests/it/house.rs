@@ -11,6 +11,7 @@ use threadline_core::history::entry::Entry;
 use threadline_core::history::fact::{AgentJoined, Effect, Input, Verdict};
 use threadline_core::id::{ConversationId, IdSource, Seq, TenantId};
 use threadline_core::inbox::{Body, Item, Mode};
+use threadline_core::provider::{Models, Provider};
 use threadline_core::store::{Direction, Page, Storage};
 use threadline_core::tokens::Estimator;
 use threadline_core::tool::{
@@ -28,6 +29,9 @@ use threadline_tools::widgets::notebook::Notebook;
 
 /// What tools did in the world: how often each call was run.
 pub(crate) type Effects = Arc<Mutex<BTreeMap<String, u32>>>;
+
+/// Who is asked, and which models there are.
+pub(crate) type Asked = (Arc<dyn Provider>, Arc<dyn Models>);
 
 /// A tool that does as its arguments say, and counts.
 pub(crate) struct Deed {
@@ -119,6 +123,11 @@ pub(crate) async fn house(script: &str) -> House {
 }
 
 pub(crate) async fn house_with(script: &str, limits: Limits) -> House {
+    house_of(scripted(script), assistant(), limits).await
+}
+
+/// A house with these models, and an agent in its conversation.
+pub(crate) async fn house_of(models: Asked, agent: NewAgent, limits: Limits) -> House {
     let clock = Arc::new(ManualClock::new());
     let ids: Arc<dyn IdSource> = Arc::new(SeededIds::new(7));
     let memory = MemoryStore::new(
@@ -129,9 +138,17 @@ pub(crate) async fn house_with(script: &str, limits: Limits) -> House {
     );
     let store: Arc<dyn Storage> = Arc::new(memory.another_owner("the first".to_owned()));
     let effects = Effects::default();
-    let runtime = runtime(script, &store, &clock, &effects, limits);
-    let id = runtime.create(&[assistant()]).await.unwrap();
+    let runtime = runtime_of(models, &store, &clock, &effects, limits);
+    let id = runtime.create(&[agent]).await.unwrap();
     House { runtime, memory, store, effects, clock, id }
+}
+
+/// A model that follows a script.
+pub(crate) fn scripted(script: &str) -> Asked {
+    (
+        Arc::new(Scripted::new(script.parse().unwrap())),
+        Arc::new(StaticModels::new([Scripted::target()])),
+    )
 }
 
 pub(crate) fn assistant() -> NewAgent {
@@ -154,6 +171,17 @@ pub(crate) fn runtime(
     effects: &Effects,
     limits: Limits,
 ) -> Runtime {
+    runtime_of(scripted(script), store, clock, effects, limits)
+}
+
+/// A runtime with these models.
+pub(crate) fn runtime_of(
+    (provider, models): Asked,
+    store: &Arc<dyn Storage>,
+    clock: &Arc<ManualClock>,
+    effects: &Effects,
+    limits: Limits,
+) -> Runtime {
     let tools: Vec<Arc<dyn Tool>> = vec![
         Arc::new(Calculator::new()),
         Deed::named("read", Effect::Read, Verdict::Allow, effects),
@@ -163,8 +191,8 @@ pub(crate) fn runtime(
     ];
     let world = World::new(
         Arc::clone(store),
-        Arc::new(Scripted::new(script.parse().unwrap())),
-        Arc::new(StaticModels::new([Scripted::target()])),
+        provider,
+        models,
         tools,
         vec![Box::new(Notebook::new())],
         Arc::clone(clock) as Arc<dyn Clock>,

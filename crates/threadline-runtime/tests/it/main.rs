@@ -12,6 +12,7 @@ mod faults;
 mod feed;
 mod house;
 mod leases;
+mod models;
 mod stops;
 mod tools;
 mod turns;

@@ -135,6 +135,11 @@ impl<'a> Scene<'a> {
 
     /// A target that an agent's model runs at.
     pub(super) fn invocation(&mut self) -> Invocation {
+        if !self.options.speakers.is_empty()
+            && let Some(speaker) = self.choices.pick(&self.options.speakers)
+        {
+            return speaker.clone();
+        }
         let targets = [
             ("anthropic", "messages", "large-1"),
             ("openai", "responses", "o-2"),

@@ -1,7 +1,7 @@
 //! What the generator makes is a history, and the same for the same seed.
 
 use threadline_core::history::Counts;
-use threadline_core::history::fact::Fact;
+use threadline_core::history::fact::{Block, Fact, Stop};
 use threadline_core::history::state::Stage;
 use threadline_core::id::Seq;
 
@@ -131,4 +131,81 @@ fn rewinds_come_as_often_as_asked() {
     assert_eq!(rewinds(0), 0);
     let (some, many) = (rewinds(8), rewinds(100));
     assert!(some > 20 && many > 5 * some, "{some} {many}");
+}
+
+/// A model of each dialect.
+fn speakers() -> Vec<Invocation> {
+    let dialects = ["openai-chat", "openai-responses", "anthropic", "gemini"];
+    let speaker = |dialect: &str| Invocation {
+        provider: dialect.into(),
+        endpoint: dialect.into(),
+        account: None,
+        dialect: dialect.into(),
+        model: "m".into(),
+    };
+    dialects.map(speaker).to_vec()
+}
+
+#[test]
+fn speakers_say_what_only_their_dialect_says_and_get_things_wrong() {
+    let options = GeneratorOptions { speakers: speakers(), ..GeneratorOptions::mixed(10, 2) };
+    let batches = generate(options, 20_000).unwrap();
+    fold_again(&batches);
+    let mut seen: BTreeMap<(String, &str), usize> = BTreeMap::new();
+    for placed in batches.iter().flat_map(|batch| &batch.entries) {
+        let Fact::Output(output) = &placed.entry.fact else { continue };
+        let mut saw = |what| {
+            *seen.entry((output.invocation.dialect.to_string(), what)).or_default() += 1;
+        };
+        match output.stop {
+            Stop::Done => {}
+            Stop::Length => saw("length"),
+            Stop::Refusal => saw("refusal"),
+            Stop::Blocked => saw("blocked"),
+            Stop::Paused => saw("paused"),
+        }
+        for block in &output.blocks {
+            match block {
+                Block::Thinking(thinking) if thinking.state.is_some() => saw("signed thinking"),
+                Block::Thinking(_) => saw("plain thinking"),
+                Block::Text(text) if text.state.is_some() => saw("signed text"),
+                Block::Text(_) => saw("text"),
+                Block::Foreign(_) => saw("foreign"),
+                Block::ToolCall(call) => {
+                    let aspects = [
+                        (!call.complete, "cut call"),
+                        (call.state.is_some(), "signed call"),
+                        (call.provider_id.is_none(), "call without id"),
+                        (call.arguments.is_empty(), "call without arguments"),
+                        (!call.name.is_ascii(), "odd name"),
+                    ];
+                    aspects.iter().filter(|(is, _)| *is).for_each(|(_, what)| saw(what));
+                }
+            }
+        }
+    }
+    let common = [
+        "length",
+        "refusal",
+        "blocked",
+        "paused",
+        "plain thinking",
+        "text",
+        "foreign",
+        "cut call",
+        "call without arguments",
+        "odd name",
+    ];
+    for speaker in speakers() {
+        let own: &[&str] = match &*speaker.dialect {
+            "anthropic" => &["signed thinking"],
+            "openai-responses" => &["signed thinking", "signed text"],
+            "gemini" => &["signed thinking", "signed text", "signed call", "call without id"],
+            _ => &[],
+        };
+        for what in common.iter().chain(own) {
+            let count = seen.get(&(speaker.dialect.to_string(), *what));
+            assert!(count.is_some(), "{} never has: {what}", speaker.dialect);
+        }
+    }
 }

@@ -112,9 +112,13 @@ impl Scene<'_> {
         }
         let stop = if calls { self.add_calls(&mut blocks) } else { self.add_answer(&mut blocks) };
         let usage = self.usage();
+        let invocation = self.invocation();
+        if !self.options.speakers.is_empty() {
+            self.speak_like(&invocation, stop, &mut blocks);
+        }
         let output = Output {
             blocks,
-            invocation: self.invocation(),
+            invocation,
             stop,
             usage,
             cost: Some(Money(usage.input * 250 + usage.output * 1250)),

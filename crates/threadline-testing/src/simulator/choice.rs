@@ -48,7 +48,7 @@ impl World {
         });
         let by_order = started.why.starts_with("route default (fallback)");
         // One whose window is too small is passed over in its turn.
-        if passed > 0 && untried && by_order && !started.why.contains("window") {
+        if passed > 0 && untried && by_order && !started.why.contains("too long") {
             let text = format!("{} is asked again before another", asked.model);
             return self.fail("choice", text);
         }

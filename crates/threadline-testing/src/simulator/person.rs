@@ -107,7 +107,8 @@ impl World {
             (4, later, Act::Dismiss),
             (3, soon, Act::AlwaysAllow),
             (6, later, Act::Recap),
-            (2, later, Act::UndoRecap),
+            // Once there may be one.
+            (5, later + 4_000, Act::UndoRecap),
         ];
         for (percent, ms, act) in acts {
             if self.draws.person.percent(percent) {

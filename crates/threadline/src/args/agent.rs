@@ -61,8 +61,30 @@ pub(crate) struct AgentOptions {
     #[arg(long, value_name = "TEXT")]
     pub(crate) instruction: Option<String>,
 
+    /// The agent to begin with, of those in the config [default: assistant]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) answers: Answers,
+
     #[command(flatten)]
     pub(crate) workspace: Workspace,
+}
+
+const MODEL_HELP: &str = "The model that answers, as `threadline models` lists it, or \
+    ENDPOINT/MODEL [default: that of THREADLINE_MODEL, of the config, or the first there is]";
+const ROUTE_HELP: &str = "The route that chooses the model, of those in the config [default: that \
+    of THREADLINE_ROUTE]";
+
+/// Which model answers.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Answers {
+    #[arg(help = MODEL_HELP, long, value_name = "MODEL", conflicts_with = "route")]
+    pub(crate) model: Option<String>,
+
+    #[arg(help = ROUTE_HELP, long, value_name = "ROUTE")]
+    pub(crate) route: Option<String>,
 }
 
 /// Where an agent may read files.

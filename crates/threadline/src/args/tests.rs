@@ -17,8 +17,9 @@ fn every_command_is_described_with_an_example() {
     for command in commands() {
         let help = command.clone().render_long_help().to_string();
         assert!(command.get_about().is_some(), "{}", command.get_name());
-        let example = format!("  threadline {}", command.get_name());
-        let shown = help.contains(&example) || help.contains("  threadline dev generate");
+        let example = |above: &str| format!("  threadline {above}{}", command.get_name());
+        let shown = ["", "dev ", "wire "].iter().any(|above| help.contains(&example(above)));
+        let shown = shown || help.contains("  threadline dev generate");
         assert!(shown, "{} has no example:\n{help}", command.get_name());
         for argument in command.get_arguments() {
             assert!(argument.get_help().is_some(), "{} {argument}", command.get_name());
@@ -47,7 +48,8 @@ fn the_page_names_every_command_and_every_option() {
         let name = command.get_name();
         let heading = match name {
             "generate" => "\n## threadline dev generate\n".to_owned(),
-            "dev" => continue,
+            "encode" | "decode" | "check" => format!("\n## threadline wire {name}\n"),
+            "dev" | "wire" => continue,
             name => format!("\n## threadline {name}\n"),
         };
         let start = PAGE.find(&heading).unwrap_or_else(|| panic!("{name} is not in the page"));

@@ -1,11 +1,13 @@
 //! `threadline chat`: talking with an agent in the terminal, or through a pipe.
 
 mod commands;
+mod models;
 mod questions;
 mod slash;
 
 use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use threadline::{Ending, Setup};
@@ -14,6 +16,7 @@ use threadline_core::inbox::{Body, Command, Item};
 use threadline_core::store::StoreError;
 
 use self::slash::Slash;
+use super::agent::Plan;
 use super::resume::{Where, unfinished};
 use super::run::print;
 use super::{agent, list, show};
@@ -37,13 +40,20 @@ pub(crate) async fn run(
     view: &mut View,
 ) -> anyhow::Result<ExitCode> {
     let options = &arguments.agent;
-    let setup = parts.setup(config, options.workspace.folder.as_deref(), &Bounds::default())?;
-    let instruction = agent::instruction(options.instruction.as_deref())?;
+    let plan = agent::Plan::new(config, options)?;
     let meant = arguments.conversation.as_deref().or(arguments.again.then_some("last"));
+    let mut offer = match meant {
+        Some(meant) => parts.offer_for(config, parts.find(meant).await?.id).await?,
+        None => Parts::offer(config)?,
+    };
+    plan.offer(&mut offer).await?;
+    let workspace = options.workspace.folder.as_deref();
+    let setup = parts.setup(config, offer, workspace, &Bounds::default())?;
+    let (route, told) = (plan.named.clone(), options.instruction.is_some());
     let interactive = io::stdin().is_terminal() && io::stdout().is_terminal() && !view.json;
     let (signals, lines) = (Signals::new()?, Lines::of_stdin()?);
-    let stage = Stage::Before { setup: Some(Box::new(setup)), instruction };
-    let mut chat = Room { parts, view, lines, signals, interactive, stage, code: 0 };
+    let stage = Stage::Before { setup: Some(Box::new(setup)), plan: Box::new(plan), told };
+    let mut chat = Room { parts, view, lines, signals, interactive, stage, route, code: 0 };
     let talked = chat.talk(meant).await;
     let left = chat.leave().await;
     talked?;
@@ -59,12 +69,19 @@ struct Room<'a> {
     /// Whether a person sits there.
     interactive: bool,
     stage: Stage,
+    /// The model or route that answers what is said here, if one was named.
+    route: Option<Arc<str>>,
     code: u8,
 }
 
 /// Whether there is a conversation yet: it begins with the first message.
 enum Stage {
-    Before { setup: Option<Box<Setup>>, instruction: Option<String> },
+    Before {
+        setup: Option<Box<Setup>>,
+        plan: Box<Plan>,
+        /// Whether the command line gave an instruction.
+        told: bool,
+    },
     Within(Box<Talk>),
 }
 
@@ -121,7 +138,8 @@ impl Room<'_> {
         }
         let name = Line::new().bold("threadline").plain(" keeps this conversation: ");
         self.view.line(&name.plain("kill it, and it goes on where it was."))?;
-        self.view.line(&Line::new().plain("The built-in offline model guide answers. Try:"))?;
+        let answers = self.who_answers();
+        self.view.line(&Line::new().plain(format!("{answers} answers. Try:")))?;
         let examples = ["add 2 and 3", "remember that I like tea", "read README.md", "help"]
             .map(str::to_owned);
         self.view.remarks(&examples, "  ")?;
@@ -138,9 +156,9 @@ impl Room<'_> {
         if conversation.moved_away {
             return Err(StoreError::MovedAway(id).into());
         }
-        let Stage::Before { setup, instruction } = &mut self.stage else { return Ok(Then::GoOn) };
+        let Stage::Before { setup, plan, told } = &mut self.stage else { return Ok(Then::GoOn) };
         let setup = setup.take().context("the conversation has begun")?;
-        let instruction = instruction.take();
+        let instruction = plan.instruction.take().filter(|_| *told);
         let talk = Talk::new(setup.runtime()?, id, conversation.head);
         self.stage = Stage::Within(Box::new(talk));
         if self.interactive {
@@ -225,7 +243,7 @@ impl Room<'_> {
 
     async fn say(&mut self, text: &str) -> anyhow::Result<Then> {
         self.begin().await?;
-        let item = self.within()?.say(text).await?;
+        let item = self.within()?.say(text, self.route.clone()).await?;
         self.turn(&Followed::Item(item)).await
     }
 
@@ -265,9 +283,9 @@ impl Room<'_> {
 
     /// Begins the conversation, if it has not begun.
     async fn begin(&mut self) -> anyhow::Result<()> {
-        if let Stage::Before { setup, instruction } = &mut self.stage {
+        if let Stage::Before { setup, plan, .. } = &mut self.stage {
             let setup = setup.take().context("the conversation has begun")?;
-            let talk = agent::begin(*setup, instruction.as_deref()).await?;
+            let talk = agent::begin(*setup, plan).await?;
             self.stage = Stage::Within(Box::new(talk));
         }
         Ok(())

@@ -4,7 +4,7 @@ mod bar;
 mod check;
 mod diff;
 mod parts;
-mod sight;
+pub(super) mod sight;
 mod table;
 
 use anyhow::Context as _;
@@ -38,7 +38,11 @@ pub(crate) async fn run(
 ) -> anyhow::Result<()> {
     let meant = arguments.conversation.as_deref().unwrap_or("last");
     let conversation = parts.find(meant).await?;
-    let runtime = parts.setup(config, None, &Bounds::default())?.runtime()?;
+    let mut offer = parts.offer_for(config, conversation.id).await?;
+    if let Some(model) = &arguments.model {
+        offer.want_anywhere(model).await?;
+    }
+    let runtime = parts.setup(config, offer, None, &Bounds::default())?.runtime()?;
     let eye = Eye::new(runtime.world(), conversation.id);
     let (started, sight) = look(&eye, parts, &conversation, arguments).await?;
     let check = match &started {

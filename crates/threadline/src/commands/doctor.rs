@@ -1,9 +1,12 @@
-//! `threadline doctor`: whether this installation and its database are well.
+//! `threadline doctor`: whether this installation, its database and its connections are well.
+
+mod connection;
 
 use std::process::ExitCode;
 
 use threadline_core::store::{Filter, Listing, Sort};
 
+use crate::args::Doctor;
 use crate::compose::Parts;
 use crate::config::Config;
 use crate::report::chain;
@@ -14,7 +17,7 @@ const COUNT_CAP: usize = 10_000;
 
 #[derive(serde::Serialize)]
 struct Check {
-    what: &'static str,
+    what: String,
     ok: bool,
     detail: String,
 }
@@ -24,16 +27,21 @@ struct Verdict {
     ok: bool,
 }
 
-pub(crate) async fn run(config: &Config, view: &mut View) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(
+    config: &Config,
+    arguments: &Doctor,
+    view: &mut View,
+) -> anyhow::Result<ExitCode> {
     let mut checks = vec![
         fine("version", format!("threadline {}", env!("CARGO_PKG_VERSION"))),
         fine(
             "config",
-            match &config.file {
+            match &config.path {
                 Some(path) => path.display().to_string(),
                 None => "no config file; defaults are used".to_owned(),
             },
         ),
+        fine("project", project(config)),
         fine("data folder", config.data_folder.display().to_string()),
         fine(
             "database",
@@ -53,6 +61,7 @@ pub(crate) async fn run(config: &Config, view: &mut View) -> anyhow::Result<Exit
         }
         Err(error) => checks.push(check("open", Err(error))),
     }
+    checks.extend(connection::checks(config, arguments.model.as_deref()).await);
     let well = checks.iter().all(|check| check.ok);
     if view.json {
         let mut list = view.list("checks", &crate::json::Nothing {})?;
@@ -74,14 +83,22 @@ pub(crate) async fn run(config: &Config, view: &mut View) -> anyhow::Result<Exit
     Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn fine(what: &'static str, detail: String) -> Check {
-    Check { what, ok: true, detail }
+fn fine(what: impl Into<String>, detail: String) -> Check {
+    Check { what: what.into(), ok: true, detail }
 }
 
-fn check(what: &'static str, outcome: anyhow::Result<String>) -> Check {
+fn check(what: impl Into<String>, outcome: anyhow::Result<String>) -> Check {
     match outcome {
-        Ok(detail) => Check { what, ok: true, detail },
-        Err(error) => Check { what, ok: false, detail: chain(&error) },
+        Ok(detail) => fine(what, detail),
+        Err(error) => Check { what: what.into(), ok: false, detail: chain(&error) },
+    }
+}
+
+fn project(config: &Config) -> String {
+    match &config.project {
+        Some(project) if project.trusted => format!("{}, trusted", project.path.display()),
+        Some(project) => format!("{}, which may choose but not define", project.path.display()),
+        None => "no threadline.toml in this folder or above it".to_owned(),
     }
 }
 

@@ -18,7 +18,8 @@ pub(crate) async fn run(
     view: &mut View,
 ) -> anyhow::Result<()> {
     let conversation = parts.find(&arguments.conversation).await?;
-    let setup = parts.setup(config, None, &Bounds::default())?;
+    let offer = parts.offer_for(config, conversation.id).await?;
+    let setup = parts.setup(config, offer, None, &Bounds::default())?;
     let talk = Talk::new(setup.runtime()?, conversation.id, conversation.head);
     let command = if arguments.undo {
         Command::UndoRecap

@@ -36,13 +36,16 @@ pub(crate) async fn run(
     view: &mut View,
 ) -> anyhow::Result<ExitCode> {
     let mut signals = Signals::new()?;
-    let setup = parts.setup(config, arguments.workspace.folder.as_deref(), &arguments.bounds)?;
-    let runtime = setup.runtime()?;
+    let workspace = arguments.workspace.folder.as_deref();
     if arguments.all {
+        let offer = parts.offer_for_all(config).await?;
+        let runtime = parts.setup(config, offer, workspace, &arguments.bounds)?.runtime()?;
         return all(&runtime, &mut signals, view).await;
     }
     let meant = arguments.conversation.as_deref().unwrap_or("last");
     let conversation = parts.find(meant).await?;
+    let offer = parts.offer_for(config, conversation.id).await?;
+    let runtime = parts.setup(config, offer, workspace, &arguments.bounds)?.runtime()?;
     let mut talk = Talk::new(runtime, conversation.id, conversation.head);
     tell_conversation(talk.id(), view);
     match unfinished(parts, &conversation).await? {

@@ -33,22 +33,29 @@ pub(crate) async fn run(
     };
     let mut signals = Signals::new()?;
     let options = &arguments.agent;
-    let setup = parts.setup(config, options.workspace.folder.as_deref(), &arguments.bounds)?;
-    let instruction = agent::instruction(options.instruction.as_deref())?;
+    let plan = agent::Plan::new(config, options)?;
+    let workspace = options.workspace.folder.as_deref();
     let mut talk = match &arguments.conversation {
-        None => agent::begin(setup, instruction.as_deref()).await?,
+        None => {
+            let mut offer = Parts::offer(config)?;
+            plan.offer(&mut offer).await?;
+            agent::begin(parts.setup(config, offer, workspace, &arguments.bounds)?, &plan).await?
+        }
         Some(meant) => {
             let conversation = parts.find(meant).await?;
+            let mut offer = parts.offer_for(config, conversation.id).await?;
+            plan.offer(&mut offer).await?;
+            let setup = parts.setup(config, offer, workspace, &arguments.bounds)?;
             let talk = Talk::new(setup.runtime()?, conversation.id, conversation.head);
-            if let Some(text) = instruction {
-                let body = Body::Command(Command::Instruct { text: text.into() });
+            if let (Some(text), Some(_)) = (&plan.instruction, &options.instruction) {
+                let body = Body::Command(Command::Instruct { text: text.as_str().into() });
                 talk.change(body).await.context("could not set the instruction")?;
             }
             talk
         }
     };
     tell_conversation(talk.id(), view);
-    let item = talk.say(&task).await?;
+    let item = talk.say(&task, plan.named.clone()).await?;
     let followed = Of::Item(&item);
     finish(&mut talk, followed, &arguments.bounds, &mut signals, view).await
 }

@@ -83,7 +83,7 @@ fn the_doctor_finds_all_well() {
     let home = Home::with(WEATHER);
     let shown = home.run(&["doctor"]).ok();
     let checks: Vec<&str> = shown.lines().filter_map(|line| line.strip_prefix("ok ")).collect();
-    assert_eq!(checks.len(), 9, "{shown}");
+    assert_eq!(checks.len(), 11, "{shown}");
     assert!(shown.contains("1 conversation\n"), "{shown}");
     let json = home.run(&["doctor", "--json"]).json();
     assert_eq!(json["ok"], true);

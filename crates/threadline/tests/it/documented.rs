@@ -21,7 +21,7 @@ fn fields(value: &Value, into: &mut BTreeSet<String>) {
         Value::Object(object) => {
             for (name, value) in object {
                 into.insert(name.clone());
-                if name != "body" && name != "metadata" {
+                if name != "body" && name != "metadata" && name != "headers" {
                     fields(value, into);
                 }
             }
@@ -42,6 +42,8 @@ fn part(command: &str) -> &'static str {
 fn every_field_that_is_printed_is_in_the_page() {
     let home = Home::with(WEATHER);
     home.run(&["fork", TALK]).ok();
+    home.write("threadline.toml", "[limits]\nsteps = 40\n");
+    home.write("event", "{}");
     let commands: &[(&str, &[&str])] = &[
         ("run", &["add 2 and 3"]),
         ("resume", &["last"]),
@@ -57,6 +59,10 @@ fn every_field_that_is_printed_is_in_the_page() {
         ("import", &["file"]),
         ("verify", &["--all"]),
         ("doctor", &[]),
+        ("models", &[]),
+        ("trust", &["threadline.toml"]),
+        ("wire encode", &["--model", "gpt-5", "last"]),
+        ("wire decode", &["--dialect", "gemini", "event"]),
         ("dev generate", &["--entries", "20"]),
     ];
     for (command, arguments) in commands {
@@ -77,7 +83,7 @@ fn every_field_that_is_printed_is_in_the_page() {
 fn every_example_in_the_page_is_json_of_that_form() {
     let examples = PAGE.split("```json\n").skip(1).map(|rest| rest.split("```").next().unwrap());
     let examples: Vec<Value> = examples.map(|text| serde_json::from_str(text).unwrap()).collect();
-    assert_eq!(examples.len(), 16);
+    assert_eq!(examples.len(), 21);
     let mut shown = BTreeSet::new();
     for example in &examples {
         fields(example, &mut shown);

@@ -57,6 +57,10 @@ impl Home {
     pub(crate) fn command(&self, arguments: &[impl AsRef<OsStr>]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_threadline"));
         command.args(arguments).env_clear().env("HOME", self.0.path()).current_dir(self.0.path());
+        // Whatever runs on this machine is none of a test's business.
+        for name in ["VLLM_BASE_URL", "OLLAMA_BASE_URL", "LLAMA_BASE_URL"] {
+            command.env(name, "http://127.0.0.1:1/v1");
+        }
         command.stdin(Stdio::null());
         command
     }
@@ -72,7 +76,11 @@ impl Home {
 
     /// Runs the program with something on its standard input.
     pub(crate) fn feed(&self, bytes: &[u8], arguments: &[&str]) -> Ran {
-        let mut command = self.command(arguments);
+        self.feed_command(self.command(arguments), bytes)
+    }
+
+    /// Runs a command with something on its standard input.
+    pub(crate) fn feed_command(&self, mut command: Command, bytes: &[u8]) -> Ran {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         // A program that stops reading early has said why.

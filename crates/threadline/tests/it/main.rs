@@ -10,6 +10,7 @@ mod carrying;
 mod changing;
 mod chatting;
 mod checking;
+mod connecting;
 mod crashing;
 mod documented;
 mod examples;

@@ -1,6 +1,7 @@
 //! Where agents stand: turns, calls, agents and their settings, pins, recaps, timers, waking.
 
 use threadline_core::history::batch::State;
+use threadline_core::history::fact::FailureKind;
 use threadline_core::history::state::Stage;
 use threadline_core::id::{AgentId, Seq};
 
@@ -129,6 +130,64 @@ fn failures_are_counted_until_something_goes_well() {
     assert_eq!(failures(&told), 2);
     told.tell("a asks\na: → x {}").unwrap();
     assert_eq!(failures(&told), 0);
+}
+
+#[test]
+fn a_turn_knows_which_models_failed_and_whether_for_good() {
+    let mut told = story(
+        "
+@ a joins
+user: hello
+a asks
+a failed busy {\"retry_after_ms\":9000000}
+a asks
+a failed unauthorised {\"usage\":{\"input\":7},\"cost\":5}
+a asks
+a failed context_too_long
+a asks
+a failed context_too_long
+a asks
+a failed cancelled
+",
+    );
+    let turn = |told: &Story| agent(told, 1).turn.clone().unwrap();
+    let failed: Vec<_> = turn(&told).failed.into_iter().map(|f| (f.kind, f.lasting)).collect();
+    let (busy, no) = (FailureKind::Busy, FailureKind::Unauthorised);
+    let long = FailureKind::ContextTooLong;
+    // A request that was too long is made shorter, once; being stopped says nothing of a model.
+    assert_eq!(failed, [(busy, false), (no, true), (long, false), (long, true)]);
+    assert_eq!((turn(&told).failures, turn(&told).cost.0, turn(&told).tokens), (5, 5, 7));
+    // Nobody waits for longer than five minutes.
+    let at = told.entries().find(|entry| entry.seq == Seq(4)).unwrap().at;
+    assert_eq!(turn(&told).failed[0].not_before, Some(at.plus_millis(300_000)));
+    told.tell("a asks\na: → x {}").unwrap();
+    assert!(turn(&told).failed.is_empty());
+    assert_eq!(turn(&told).cost.0, 5);
+}
+
+#[test]
+fn a_turn_knows_the_window_that_a_model_read() {
+    let mut told = story("@ a joins\nuser: hello\na asks");
+    let options = |told: &Story| agent(told, 1).turn.as_ref().unwrap().frozen[0].options;
+    let before = options(&told);
+    assert!(before.window_tokens > 2_000, "{before:?}");
+    told.tell("a failed context_too_long {\"usage\":{\"input\":2000}}").unwrap();
+    let after = options(&told);
+    assert_eq!((after.window_tokens, after.capacity_tokens), (2_000, before.capacity_tokens));
+    assert!(after.reserve_tokens <= 500, "{after:?}");
+}
+
+#[test]
+fn what_began_a_turn_says_which_route_it_takes() {
+    let mut told = story("@ a joins\nuser {\"route\":\"plan\"}: hello");
+    let route = |told: &Story| agent(told, 1).turn.as_ref().unwrap().route.clone();
+    assert_eq!(route(&told).as_deref(), Some("plan"));
+    // One that comes before a model was asked has its say; a later one has none.
+    told.tell("user {\"route\":\"review\"}: or rather").unwrap();
+    told.tell("a asks\nuser {\"route\":\"late\"}: too late").unwrap();
+    assert_eq!(route(&told).as_deref(), Some("review"));
+    told.tell("a: done\nuser: again").unwrap();
+    assert_eq!(route(&told), None);
 }
 
 #[test]

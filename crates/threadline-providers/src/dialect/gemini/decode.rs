@@ -247,15 +247,11 @@ impl GeminiDecode {
         let Some(told) = told else { return };
         let before = self.usage;
         let known = UsageMetadata {
-            prompt_token_count: told.prompt_token_count.or(before.prompt_token_count),
-            tool_use_prompt_token_count: told
-                .tool_use_prompt_token_count
-                .or(before.tool_use_prompt_token_count),
-            candidates_token_count: told.candidates_token_count.or(before.candidates_token_count),
-            thoughts_token_count: told.thoughts_token_count.or(before.thoughts_token_count),
-            cached_content_token_count: told
-                .cached_content_token_count
-                .or(before.cached_content_token_count),
+            prompt: told.prompt.or(before.prompt),
+            tool_use_prompt: told.tool_use_prompt.or(before.tool_use_prompt),
+            candidates: told.candidates.or(before.candidates),
+            thoughts: told.thoughts.or(before.thoughts),
+            cached_content: told.cached_content.or(before.cached_content),
         };
         if known != before {
             self.usage = known;
@@ -355,11 +351,11 @@ fn usage(known: UsageMetadata) -> Usage {
         one.unwrap_or_default().saturating_add(two.unwrap_or_default())
     };
     Usage {
-        input: sum(known.prompt_token_count, known.tool_use_prompt_token_count),
-        output: sum(known.candidates_token_count, known.thoughts_token_count),
-        cached_input: known.cached_content_token_count,
+        input: sum(known.prompt, known.tool_use_prompt),
+        output: sum(known.candidates, known.thoughts),
+        cached_input: known.cached_content,
         cache_write: None,
-        reasoning: known.thoughts_token_count,
+        reasoning: known.thoughts,
     }
 }
 

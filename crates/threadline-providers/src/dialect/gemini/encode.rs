@@ -24,6 +24,11 @@ pub(crate) const ENCODER_VERSION: u32 = 1;
 /// Stands for the signature of a call that the model that is asked did not make.
 const DUMMY_SIGNATURE: &str = "skip_thought_signature_validator";
 
+/// The longest name that an argument may have.
+const PARAMETER_NAME_CAP_BYTES: usize = 64;
+/// The highest temperature that is taken.
+const TEMPERATURE_CAP_THOUSANDTHS: u32 = 2_000;
+
 /// Makes the body of a request.
 pub(crate) fn encode(request: &Request, quirks: &Quirks) -> Encoded {
     let carried = carry(request, quirks);
@@ -45,19 +50,33 @@ fn contents<'a>(turns: Vec<Turn<'a>>, quirks: &Quirks, repairs: &mut Vec<Repair>
     let mut contents = Vec::new();
     for turn in turns {
         match turn {
-            Turn::User(pieces) => {
-                let parts = pieces.into_iter().map(piece).collect();
-                contents.push(Said { role: Role::User, parts });
-            }
+            Turn::User(pieces) => tell(&mut contents, pieces.into_iter().map(piece).collect()),
             Turn::Model(turn) => {
                 let parts = model_parts(turn, quirks, repairs);
-                contents.push(Said { role: Role::Model, parts });
+                if !parts.is_empty() {
+                    contents.push(Said { role: Role::Model, parts });
+                }
             }
-            Turn::Results(results) => contents.extend(results_of(results, quirks)),
+            Turn::Results(results) => {
+                let (parts, after) = results_of(results, quirks);
+                contents.push(Said { role: Role::User, parts });
+                tell(&mut contents, after);
+            }
         }
     }
-    contents.retain(|content| !content.parts.is_empty());
     contents
+}
+
+/// Tells the model something. Results stand alone; what else is said to it in a row is one content.
+fn tell<'a>(contents: &mut Vec<Said<'a>>, parts: Vec<SentPart<'a>>) {
+    let is_result = |part: &SentPart<'_>| matches!(part, SentPart::Result { .. });
+    match contents.last_mut() {
+        _ if parts.is_empty() => {}
+        Some(Said { role: Role::User, parts: before }) if !before.iter().any(is_result) => {
+            before.extend(parts);
+        }
+        Some(_) | None => contents.push(Said { role: Role::User, parts }),
+    }
 }
 
 fn piece(piece: Piece<'_>) -> SentPart<'_> {
@@ -90,7 +109,10 @@ fn model_parts<'a>(
         match block {
             carry::Said::Thinking { .. } => {}
             carry::Said::Text { text, state } => {
-                parts.push(SentPart::Text { text, thought_signature: state });
+                let thought_signature = state.filter(|state| !state.is_empty());
+                if thought_signature.is_some() || !text.trim().is_empty() {
+                    parts.push(SentPart::Text { text, thought_signature });
+                }
             }
             carry::Said::Call(call) => {
                 let dummy = std::mem::take(&mut needs_signature).then_some(DUMMY_SIGNATURE);
@@ -112,14 +134,17 @@ fn sent_call<'a>(call: Call<'a>, dummy: Option<&'static str>) -> SentPart<'a> {
     let Call { id, name, arguments, state } = call;
     let args = serde_json::from_str(arguments).ok();
     let function_call = SentCall { id, name, args };
-    SentPart::Call { function_call, thought_signature: state.or(dummy) }
+    let thought_signature = state.filter(|state| !state.is_empty()).or(dummy);
+    SentPart::Call { function_call, thought_signature }
 }
 
-/// The results of a model's calls, as many as there were calls and nothing else; media that may
-/// not stand in a result follow by themselves.
-fn results_of<'a>(results: Vec<carry::Result<'a>>, quirks: &Quirks) -> Vec<Said<'a>> {
-    let mut after = Vec::new();
-    let mut parts = Vec::new();
+/// The results of a model's calls, as many as there were calls; and the media that may not stand
+/// in them.
+fn results_of<'a>(
+    results: Vec<carry::Result<'a>>,
+    quirks: &Quirks,
+) -> (Vec<SentPart<'a>>, Vec<SentPart<'a>>) {
+    let (mut parts, mut after) = (Vec::new(), Vec::new());
     for result in results {
         let carry::Result { id, name, failed, text, media: all } = result;
         let all: Vec<SentPart<'a>> = all.into_iter().map(media).collect();
@@ -129,7 +154,7 @@ fn results_of<'a>(results: Vec<carry::Result<'a>>, quirks: &Quirks) -> Vec<Said<
         let function_response = FunctionResponse { id, name, response, parts: here };
         parts.push(SentPart::Result { function_response });
     }
-    [parts, after].into_iter().map(|parts| Said { role: Role::User, parts }).collect()
+    (parts, after)
 }
 
 fn declarations<'a>(
@@ -144,6 +169,7 @@ fn declarations<'a>(
         } else {
             schema::openapi_subset(&tool.schema)
         };
+        let fitted = fitted.with_names(is_parameter_name);
         repairs.extend(fitted.repairs(&tool.name));
         let schema = (!fitted.empty).then_some(fitted.schema);
         let (json, openapi) = if quirks.json_schema { (schema, None) } else { (None, schema) };
@@ -156,6 +182,12 @@ fn declarations<'a>(
     };
     let function_declarations: Vec<_> = tools.iter().map(declare).collect();
     (!function_declarations.is_empty()).then_some(Tools { function_declarations })
+}
+
+/// Whether an argument may have a name.
+fn is_parameter_name(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    (1..=PARAMETER_NAME_CAP_BYTES).contains(&name.len()) && name.bytes().all(plain)
 }
 
 /// Whether tools may or must be called. Free is what holds if nothing is said.
@@ -197,7 +229,8 @@ fn generation_config(
         max_output_tokens: options
             .max_output_tokens
             .map(|tokens| tokens.min(profile.output_cap_tokens).max(1)),
-        temperature: temperature.map(|thousandths| f64::from(thousandths) / 1000.0),
+        temperature: temperature
+            .map(|thousandths| f64::from(thousandths.min(TEMPERATURE_CAP_THOUSANDTHS)) / 1000.0),
         thinking_config: thinking::config(profile.thinking, options.thinking, quirks),
         ..GenerationConfig::default()
     };

@@ -141,13 +141,17 @@ pub(super) struct PromptFeedback<'a> {
 
 /// What was taken so far. What is not told here may have been told before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub(super) struct UsageMetadata {
-    pub(super) prompt_token_count: Option<u64>,
-    pub(super) tool_use_prompt_token_count: Option<u64>,
-    pub(super) candidates_token_count: Option<u64>,
-    pub(super) thoughts_token_count: Option<u64>,
-    pub(super) cached_content_token_count: Option<u64>,
+    #[serde(rename = "promptTokenCount")]
+    pub(super) prompt: Option<u64>,
+    #[serde(rename = "toolUsePromptTokenCount")]
+    pub(super) tool_use_prompt: Option<u64>,
+    #[serde(rename = "candidatesTokenCount")]
+    pub(super) candidates: Option<u64>,
+    #[serde(rename = "thoughtsTokenCount")]
+    pub(super) thoughts: Option<u64>,
+    #[serde(rename = "cachedContentTokenCount")]
+    pub(super) cached_content: Option<u64>,
 }
 
 /// A request.

@@ -1,6 +1,7 @@
 //! The stream of an answer becomes deltas.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 
 use serde_json::value::RawValue;
 use threadline_core::history::fact::{FailureKind, Money, Stop, Usage};
@@ -76,8 +77,13 @@ impl Decode for ChatDecode {
 
 impl ChatDecode {
     fn chunk(&mut self, data: &str, out: &mut Vec<Delta>) -> Result<(), Failed> {
-        let chunk: Chunk<'_> = serde_json::from_str(data)
-            .map_err(|error| Failed::protocol(format!("an event could not be read: {error}")))?;
+        let unread =
+            |why: &dyn Display| Failed::protocol(format!("an event could not be read: {why}"));
+        // A list would be read as the fields of a chunk, in their order.
+        if !data.starts_with('{') {
+            return Err(unread(&"it is no object"));
+        }
+        let chunk: Chunk<'_> = serde_json::from_str(data).map_err(|error| unread(&error))?;
         let is_error = wire::text(chunk.object).is_some_and(|object| object == "error");
         if chunk.error.is_some() || is_error {
             return Err(told(data));

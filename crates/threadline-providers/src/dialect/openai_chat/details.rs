@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 use threadline_core::provider::{ANSWER_CAP_BYTES, BlockIndex};
 
 use super::wire;
 use crate::failed::Failed;
+use crate::json::{Json, Members, get, put};
 
 /// The fields that come in pieces.
 const PIECES: [&str; 2] = ["text", "summary"];
@@ -17,7 +17,7 @@ const PIECES: [&str; 2] = ["text", "summary"];
 pub(super) struct Details {
     /// The block that bears them, from the first of them on.
     pub(super) bearer: Option<BlockIndex>,
-    items: Vec<Map<String, Value>>,
+    items: Vec<Json>,
     bytes: usize,
 }
 
@@ -30,12 +30,13 @@ impl Details {
             return Err(Failed::protocol("the details of the model's thinking are too large"));
         }
         let mut readable = String::new();
-        for item in wire::list::<Map<String, Value>>(Some(raw)) {
-            let text = PIECES.iter().find_map(|key| item.get(*key)?.as_str());
+        for item in wire::list::<Json>(Some(raw)) {
+            let Json::Object(item) = item else { continue };
+            let text = PIECES.iter().find_map(|key| get(&item, key)?.as_text());
             readable.push_str(text.unwrap_or_default());
-            match self.items.last_mut().filter(|last| continues(last, &item)) {
-                Some(last) => join(last, item),
-                None => self.items.push(item),
+            match self.items.last_mut() {
+                Some(Json::Object(last)) if continues(last, &item) => join(last, item),
+                Some(_) | None => self.items.push(Json::Object(item)),
             }
         }
         Ok(readable)
@@ -53,26 +54,29 @@ impl Details {
 }
 
 /// Whether an item is a further piece of the one before it.
-fn continues(last: &Map<String, Value>, item: &Map<String, Value>) -> bool {
-    let known = |item: &Map<String, Value>, key| item.get(key).filter(|v| !v.is_null()).cloned();
+fn continues(last: &Members, item: &Members) -> bool {
     let agree = |key| match (known(last, key), known(item, key)) {
         (Some(one), Some(other)) => one == other,
         (None | Some(_), None | Some(_)) => true,
     };
-    let in_pieces = PIECES.iter().any(|key| last.contains_key(*key));
-    in_pieces && last.get("type") == item.get("type") && agree("index") && agree("id")
+    let in_pieces = PIECES.iter().any(|key| get(last, key).is_some());
+    in_pieces && get(last, "type") == get(item, "type") && agree("index") && agree("id")
 }
 
-fn join(last: &mut Map<String, Value>, item: Map<String, Value>) {
+fn known<'a>(item: &'a Members, key: &str) -> Option<&'a Json> {
+    get(item, key).filter(|value| **value != Json::Null)
+}
+
+/// Adds a further piece to an item: what comes in pieces grows, anything else is replaced.
+fn join(last: &mut Members, item: Members) {
     for (key, value) in item {
-        let is_piece = PIECES.contains(&key.as_str());
-        match (last.get_mut(&key), value) {
-            (Some(Value::String(text)), Value::String(more)) if is_piece => text.push_str(&more),
-            (Some(_), Value::Null) => {}
-            (Some(old), value) => *old = value,
-            (None, value) => {
-                last.insert(key, value);
+        let old = last.iter_mut().find(|(name, _)| *name == key).map(|(_, old)| old);
+        match (old, value) {
+            (Some(Json::Text(text)), Json::Text(more)) if PIECES.contains(&key.as_str()) => {
+                text.push_str(&more);
             }
+            (Some(_), Json::Null) => {}
+            (Some(_) | None, value) => put(last, &key, value),
         }
     }
 }

@@ -160,7 +160,11 @@ fn with_thinking<'a>(mut message: Message<'a>, quirks: &Quirks) -> Message<'a> {
 
 fn result(result: Result<'_>) -> Message<'_> {
     let Result { id, failed, text, media, .. } = result;
-    let text = if failed { Cow::Owned(format!("ERROR: {text}")) } else { text };
+    let text = match failed {
+        true if text.trim().is_empty() => Cow::Borrowed("ERROR: it failed and said nothing"),
+        true => Cow::Owned(format!("ERROR: {text}")),
+        false => text,
+    };
     let content = if media.is_empty() {
         Content::Text(text)
     } else {
@@ -192,7 +196,8 @@ fn append(last: &mut Message<'_>, pieces: Vec<Piece<'_>>, repairs: &mut Vec<Repa
             Piece::Media(media) => {
                 let Media { media_type, name, bytes } = media;
                 let name = name.unwrap_or("attachment");
-                said.push_str(&format!("[{name}: {media_type}, {} bytes, not shown]", bytes.len()));
+                let line = format!("[{name}: {media_type}, {} bytes, not shown]", bytes.len());
+                said.push_str(&line);
                 let what = "an attachment after results is only named: the server takes none there";
                 repairs.push(Repair { entry: None, what: what.into() });
             }

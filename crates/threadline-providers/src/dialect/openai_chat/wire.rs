@@ -140,7 +140,7 @@ pub(super) struct Groq<'a> {
 }
 
 /// A leaf as a text; none if it is empty or no text.
-pub(super) fn text<'a>(raw: Option<&'a RawValue>) -> Option<Cow<'a, str>> {
+pub(super) fn text(raw: Option<&RawValue>) -> Option<Cow<'_, str>> {
     #[derive(Deserialize)]
     struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 

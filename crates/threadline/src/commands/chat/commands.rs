@@ -58,6 +58,8 @@ impl Room<'_> {
                 let told = if on { "stays whole" } else { "fades like others" };
                 self.told("/pin", &format!("entry {seq} {told}, from the next turn on"))
             }
+            Slash::Model => self.show_models(),
+            Slash::SetModel(name) => self.take_model(name),
             Slash::Context => {
                 let talk = super::within(&self.stage)?;
                 context::short(talk.runtime().world(), talk.id(), self.view).await
@@ -118,8 +120,8 @@ impl Room<'_> {
 
     async fn instruction(&self) -> anyhow::Result<String> {
         let Stage::Within(talk) = &self.stage else {
-            let Stage::Before { instruction, .. } = &self.stage else { return Ok(String::new()) };
-            return Ok(super::agent::effective(instruction.as_deref()).to_owned());
+            let Stage::Before { plan, .. } = &self.stage else { return Ok(String::new()) };
+            return Ok(super::agent::effective(plan.instruction.as_deref()).to_owned());
         };
         let id = talk.id();
         let (_, history) = store::open(&*self.parts.store, id, &self.parts.counter).await?;
@@ -147,7 +149,7 @@ impl Room<'_> {
     }
 
     /// Says what a command did.
-    fn told(&mut self, command: &str, told: &str) -> anyhow::Result<()> {
+    pub(super) fn told(&mut self, command: &str, told: &str) -> anyhow::Result<()> {
         #[derive(serde::Serialize)]
         struct Told<'a> {
             command: &'a str,

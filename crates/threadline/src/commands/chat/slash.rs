@@ -1,5 +1,7 @@
 //! The commands of a chat, which begin with a slash.
 
+use crate::near::distance;
+
 /// What a person wants beside talking.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Slash {
@@ -21,6 +23,10 @@ pub(super) enum Slash {
     UndoRecap,
     /// An entry is to stay whole, or no longer.
     Pin(u64, bool),
+    /// Which models there are.
+    Model,
+    /// This model or route is to answer.
+    SetModel(String),
     /// What the model sees.
     Context,
     /// Back to before the last turn.
@@ -32,13 +38,14 @@ pub(super) enum Slash {
 }
 
 /// The commands, and what each does.
-pub(super) const COMMANDS: [(&str, &str, &str); 11] = [
+pub(super) const COMMANDS: [(&str, &str, &str); 12] = [
     ("/help", "", "show this"),
     ("/history", "[N]", "show the last N messages, 10 unless told"),
     ("/notebook", "[set TEXT | clear]", "show what the agent remembers, or change it"),
     ("/instruction", "[TEXT]", "show how the agent is instructed, or change it"),
     ("/recap", "[TEXT | undo]", "have the older part recapped, with TEXT in mind; or not"),
     ("/pin", "SEQ", "keep an entry whole in every request; /unpin SEQ lets it fade"),
+    ("/model", "[NAME]", "show the models and routes, or have another answer"),
     ("/context", "", "show what the model sees, and what it takes of its window"),
     ("/undo", "", "go back to before the last turn; nothing is deleted"),
     ("/reset", "", "go back to before the first message; nothing is deleted"),
@@ -73,6 +80,8 @@ impl Slash {
                 Ok(seq) if seq > 0 => Ok(Self::Pin(seq, name == "/pin")),
                 Ok(_) | Err(_) => Err(format!("{name} takes the number of an entry")),
             },
+            "/model" if rest.is_empty() => Ok(Self::Model),
+            "/model" => Ok(Self::SetModel(rest.to_owned())),
             "/context" => alone(Self::Context),
             "/undo" => alone(Self::Undo),
             "/reset" => alone(Self::Reset),
@@ -100,24 +109,6 @@ fn unknown(name: &str) -> String {
         Some(known) => format!("there is no command {name}; did you mean {known}?"),
         None => format!("there is no command {name}; /help shows what there is"),
     }
-}
-
-/// How many characters must be changed, added or taken away to get from one word to another.
-fn distance(from: &str, to: &str) -> usize {
-    let mut row: Vec<usize> = (0..=to.chars().count()).collect();
-    for a in from.chars() {
-        let mut cells = row.iter_mut();
-        let Some(first) = cells.next() else { break };
-        let mut diagonal = *first;
-        *first += 1;
-        let mut left = *first;
-        for (cell, b) in cells.zip(to.chars()) {
-            let above = *cell;
-            *cell = (diagonal + usize::from(a != b)).min(above + 1).min(left + 1);
-            (diagonal, left) = (above, *cell);
-        }
-    }
-    row.last().copied().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -157,13 +148,5 @@ mod tests {
         assert_eq!(wrong("/undo 3"), "/undo takes nothing after it");
         assert_eq!(wrong("/pin"), "/pin takes the number of an entry");
         assert!(wrong("/notebook add x").contains("/notebook set TEXT"));
-    }
-
-    #[test]
-    fn the_distance_of_words_is_symmetric() {
-        for (a, b, steps) in [("", "abc", 3), ("/undo", "/undo", 0), ("/udno", "/undo", 2)] {
-            assert_eq!(distance(a, b), steps);
-            assert_eq!(distance(b, a), steps);
-        }
     }
 }

@@ -28,7 +28,7 @@ use crate::view::{grouped, remark};
 const PAGE: usize = 32;
 
 /// For which window a context is wanted.
-pub(super) enum Wanted<'a> {
+pub(in crate::commands) enum Wanted<'a> {
     /// That of the model that the agent's route gives.
     Route,
     /// That of a model.
@@ -53,8 +53,8 @@ impl Started {
 }
 
 /// What an agent's model sees.
-pub(super) struct Sight {
-    pub(super) agent: AgentId,
+pub(in crate::commands) struct Sight {
+    pub(in crate::commands) agent: AgentId,
     pub(super) name: Arc<str>,
     /// What the model is called; none if only its window is known.
     pub(super) model: Option<Arc<str>>,
@@ -65,16 +65,16 @@ pub(super) struct Sight {
     /// Whether the border moved within the turn.
     pub(super) moved: bool,
     pub(super) recap: Option<Seq>,
-    pub(super) context: Arc<Context>,
+    pub(in crate::commands) context: Arc<Context>,
     /// The entries that it shows.
     pub(super) entries: BTreeMap<Seq, Arc<Entry>>,
-    pub(super) catalogue: Arc<Catalogue>,
+    pub(in crate::commands) catalogue: Arc<Catalogue>,
     pub(super) catalogue_digest: Option<Digest>,
     /// The first input of the newest turn.
     pub(super) turn: Option<Seq>,
     pub(super) pins: Arc<BTreeSet<Seq>>,
     /// The agent's settings.
-    pub(super) joined: Arc<AgentJoined>,
+    pub(in crate::commands) joined: Arc<AgentJoined>,
 }
 
 impl Sight {
@@ -106,7 +106,7 @@ impl Sight {
 }
 
 /// Who looks at what the models of a conversation see.
-pub(super) struct Eye<'a> {
+pub(in crate::commands) struct Eye<'a> {
     pub(super) store: &'a dyn Storage,
     pub(super) setting: &'a Setting,
     pub(super) provider: &'a dyn Provider,
@@ -114,7 +114,7 @@ pub(super) struct Eye<'a> {
 }
 
 impl<'a> Eye<'a> {
-    pub(super) fn new(world: &'a World, id: ConversationId) -> Self {
+    pub(in crate::commands) fn new(world: &'a World, id: ConversationId) -> Self {
         Self { store: &*world.store, setting: &world.setting, provider: &*world.provider, id }
     }
 
@@ -130,7 +130,17 @@ impl<'a> Eye<'a> {
         agent: Option<AgentId>,
         wanted: &Wanted<'_>,
     ) -> anyhow::Result<Sight> {
-        let (history, widgets) = self.opened(None).await?;
+        self.then(None, agent, wanted).await
+    }
+
+    /// What an agent's model would see, now or as the conversation was at an entry.
+    pub(in crate::commands) async fn then(
+        &self,
+        at: Option<Seq>,
+        agent: Option<AgentId>,
+        wanted: &Wanted<'_>,
+    ) -> anyhow::Result<Sight> {
+        let (history, widgets) = self.opened(at).await?;
         let agent = agent.map_or_else(|| primary(&history), Ok)?;
         let joined = joined(&history, agent)?;
         let (catalogue, digest) = self.setting.catalogue_of(&joined);

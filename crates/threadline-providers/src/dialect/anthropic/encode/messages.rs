@@ -1,7 +1,5 @@
 //! What was said, as messages: one after the other, of the user and of the assistant.
 
-use std::borrow::Cow;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
@@ -190,10 +188,6 @@ fn said<'a>(
         return Vec::new();
     }
     calls_last(entry, &mut blocks, repairs);
-    if open && let Some(Block::Text { text, .. }) = blocks.last_mut() {
-        // A last text must not end in blanks.
-        *text = Cow::Owned(text.trim_end().to_owned());
-    }
     blocks
 }
 
@@ -267,19 +261,22 @@ fn is_half(raw: &RawValue) -> bool {
     link(raw.get()).is_some_and(|link| link.is_half())
 }
 
-/// The uses of the server's tools that have their result, or may still get it.
+/// The uses of the server's tools that have their result, or may still get it: in a turn that is
+/// open, if the last thing in it is one of them.
 fn pairs(blocks: &[Said<'_>], open: bool) -> Vec<String> {
-    let links = blocks.iter().filter_map(|said| match said {
+    let links = blocks.iter().map(|said| match said {
         Said::Foreign { state, .. } => link(state),
         Said::Thinking { .. } | Said::Text { .. } | Said::Call(_) => None,
     });
     let links = links.collect::<Vec<_>>();
-    let answered = |used: &str| {
-        let mut results = links.iter().filter_map(|link| link.tool_use_id.as_ref());
-        open || results.any(|id| id.0 == used)
+    let used = || links.iter().flatten().filter_map(Link::used);
+    let last = links.last().and_then(|last| last.as_ref()?.of());
+    let at_work = open && last.is_some_and(|last| used().any(|used| used == last));
+    let answered = |used: &&str| {
+        let mut results = links.iter().flatten().filter_map(|link| link.tool_use_id.as_ref());
+        at_work || results.any(|id| id.0 == *used)
     };
-    let used = links.iter().filter_map(Link::used).filter(|used| answered(used));
-    used.map(str::to_owned).collect()
+    used().filter(answered).map(str::to_owned).collect()
 }
 
 /// A block as it was received, unless the other half of it is missing.

@@ -473,14 +473,16 @@ fn server_blocks_go_to_their_origin_in_pairs() {
 
 #[test]
 fn a_pause_without_server_tools_is_answered() {
-    let paused = Case::new().says("go").output("mine", Stop::Paused, &[text("Well ")]);
+    let used = foreign(r#"{"type":"server_tool_use","id":"s","name":"web_search","input":{}}"#);
+    let paused = Case::new().says("go").output("mine", Stop::Paused, &[used, text("Well ")]);
     assert_snapshot!(paused.messages(), @r#"
     user
       {"text":"go","type":"text"}
     assistant
-      {"text":"Well","type":"text"}
+      {"text":"Well ","type":"text"}
     user
       {"cache_control":{"type":"ephemeral"},"text":"Go on.","type":"text"}
+    mended at 2: a block of the server's that is not whole is left out
     mended: a line asks the model to go on
     "#);
 }

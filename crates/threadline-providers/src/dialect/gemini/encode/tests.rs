@@ -287,8 +287,9 @@ fn own_signatures_go_back_on_the_parts_they_came_with() {
             thinks("Hm.", Some("t0")),
             text("Looking.", Some("s1")),
             calls(Some("g1"), r#"{"b":1, "a":2}"#, Some("s2")),
-            calls(None, "", None),
+            calls(None, "", Some("")),
             text("", Some("s3")),
+            text(" ", Some("")),
         ])
         .results(&[(OK, "a cat", &[]), (Status::Failed, "too dark", &[])]);
     assert_snapshot!(case.contents(), @r#"
@@ -389,7 +390,7 @@ fn media_of_results_stand_in_them_or_follow() {
       {"text":"TODO: look"}
     "#);
     let apart = both(true, false);
-    assert_eq!(apart.matches("user:").count(), 4);
+    assert_eq!(apart.matches("user:").count(), 3);
     assert!(!apart.contains(r#""parts""#));
 }
 
@@ -408,7 +409,6 @@ fn what_only_gemini_understands_goes_back_unchanged() {
     assert_snapshot!(broken.contents(), @r#"
     user:
       {"text":"Compute."}
-    user:
       {"text":"So?"}
     "#);
     assert_snapshot!(broken.repairs(), @"a part that cannot be read is left out");
@@ -437,6 +437,18 @@ fn tools_are_declared_with_the_schema_that_the_model_takes() {
     assert_eq!(declared[1].get("parameters"), None);
     case.profile.tools = ToolSupport::None;
     assert_eq!(case.body().get("tools"), None);
+}
+
+#[test]
+fn arguments_have_names_that_gemini_takes() {
+    let schema = r#"{"type":"object","properties":{"a-b":{},"c_d":{"type":"string"}}}"#;
+    let mut case = Case::new().says("Look.", &[]).tool("look", schema);
+    for (json_schema, word) in [(true, "parametersJsonSchema"), (false, "parameters")] {
+        case.quirks.json_schema = json_schema;
+        let declared = &case.body()["tools"][0]["functionDeclarations"][0];
+        assert_eq!(declared[word]["properties"], json!({"c_d": {"type": "string"}}));
+        assert!(case.repairs().contains(r#"tool look: "a-b" is left out"#), "{}", case.repairs());
+    }
 }
 
 #[test]
@@ -469,6 +481,8 @@ fn options_are_told_as_far_as_the_model_takes_them() {
     };
     let config = |case: &Case| case.body()["generationConfig"].clone();
     assert_eq!(config(&case), json!({"maxOutputTokens": 8_000, "temperature": 0.25}));
+    case.options.temperature_thousandths = Some(5_000);
+    assert_eq!(config(&case)["temperature"], 2.0);
     case.quirks.no_temperature = true;
     case.profile.thinking = ThinkingSupport::Effort { can_be_off: false };
     let thinking = json!({"thinkingLevel": "HIGH", "includeThoughts": true});

@@ -103,7 +103,13 @@ fn thinking_and_text_take_turns() {
         ],
         "stop",
     );
-    insta::assert_snapshot!(told, @"");
+    insta::assert_snapshot!(told, @r#"
+    thinks "Hm, so" None
+    says "Wait."
+    thinks "Yes" None
+    says "é \"ok\""
+    Done
+    "#);
 }
 
 #[test]
@@ -117,7 +123,11 @@ fn parts_of_a_content_are_texts_and_thoughts() {
         ],
         "stop",
     );
-    insta::assert_snapshot!(told, @"");
+    insta::assert_snapshot!(told, @r#"
+    thinks "2+2 = 4" None
+    says "4."
+    Done
+    "#);
 }
 
 #[test]
@@ -133,7 +143,11 @@ fn details_of_thinking_are_kept_whole() {
         ],
         "stop",
     );
-    insta::assert_snapshot!(told, @"");
+    insta::assert_snapshot!(told, @r#"
+    thinks "AB" Some("[{\"type\":\"reasoning.text\",\"text\":\"AB\",\"index\":0,\"format\":\"x\",\"signature\":\"sig\"},{\"type\":\"reasoning.encrypted\",\"data\":\"q1\",\"id\":\"r1\",\"index\":1},{\"type\":\"reasoning.encrypted\",\"data\":\"q2\",\"id\":\"r2\",\"index\":1}]")
+    says "so it is."
+    Done
+    "#);
     let bare = answer(
         &[
             r#"{"content":"first"}"#,
@@ -142,19 +156,35 @@ fn details_of_thinking_are_kept_whole() {
         ],
         "stop",
     );
-    insta::assert_snapshot!(bare, @"");
+    insta::assert_snapshot!(bare, @r#"
+    says "first, then more"
+    thinks "" Some("[{\"type\":\"reasoning.encrypted\",\"data\":\"q\"}]")
+    Done
+    "#);
     let summary = [r#"{"reasoning_details":[{"type":"reasoning.summary","summary":"In short"}]}"#];
-    insta::assert_snapshot!(answer(&summary, "stop"), @"");
+    insta::assert_snapshot!(answer(&summary, "stop"), @r#"
+    thinks "In short" Some("[{\"type\":\"reasoning.summary\",\"summary\":\"In short\"}]")
+    Done
+    "#);
 }
 
 #[test]
 fn a_refusal_is_a_block_of_its_own() {
     let refused =
         [r#"{"content":null,"refusal":""}"#, r#"{"refusal":"I \"can't"}"#, r#"{"refusal":"\"."}"#];
-    insta::assert_snapshot!(answer(&refused, "stop"), @"");
-    insta::assert_snapshot!(answer(&refused, "content_filter"), @"");
+    insta::assert_snapshot!(answer(&refused, "stop"), @r#"
+    refusal "I \"can't\"." "I \"can't\"."
+    Refusal
+    "#);
+    insta::assert_snapshot!(answer(&refused, "content_filter"), @r#"
+    refusal "I \"can't\"." "I \"can't\"."
+    Blocked
+    "#);
     let part = [r#"{"content":[{"type":"refusal","refusal":"No."}]}"#];
-    insta::assert_snapshot!(answer(&part, "length"), @"");
+    insta::assert_snapshot!(answer(&part, "length"), @r#"
+    refusal "No." "No."
+    Refusal
+    "#);
 }
 
 #[test]
@@ -169,7 +199,12 @@ fn pieces_of_calls_are_told_apart() {
         ],
         "tool_calls",
     );
-    insta::assert_snapshot!(mixed, @"");
+    insta::assert_snapshot!(mixed, @r#"
+    says "Both."
+    calls files.read#a "{\"p\":1}"
+    calls g#b "{}"
+    Done
+    "#);
 }
 
 #[test]
@@ -179,9 +214,12 @@ fn a_call_begins_when_its_name_is_known() {
         r#"{"tool_calls":[{"index":0,"function":{"arguments":"{\"p\""}}]}"#,
         r#"{"tool_calls":[{"index":0,"function":{"name":"f","arguments":":1}"}}]}"#,
     ];
-    insta::assert_snapshot!(answer(&late, "stop"), @"");
-    insta::assert_snapshot!(answer(&late[..2], "tool_calls"), @"");
-    insta::assert_snapshot!(answer(&late[..2], "length"), @"");
+    insta::assert_snapshot!(answer(&late, "stop"), @r#"
+    calls f#a "{\"p\":1}"
+    Done
+    "#);
+    insta::assert_snapshot!(answer(&late[..2], "tool_calls"), @"Protocol: the answer has a call without a name");
+    insta::assert_snapshot!(answer(&late[..2], "length"), @"Length");
 }
 
 #[test]
@@ -189,24 +227,40 @@ fn calls_without_an_index_of_their_own_are_still_several() {
     let one_chunk = [
         r#"{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}},{"id":"b","function":{"name":"f","arguments":{"x":[1,2]}}}]}"#,
     ];
-    insta::assert_snapshot!(answer(&one_chunk, "tool_calls"), @"");
+    insta::assert_snapshot!(answer(&one_chunk, "tool_calls"), @r#"
+    calls f#a "{}"
+    calls f#b "{\"x\":[1,2]}"
+    Done
+    "#);
     let no_index = [
         r#"{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]}"#,
         r#"{"tool_calls":[{"id":"b","function":{"name":"f","arguments":"{}"}}]}"#,
     ];
-    insta::assert_snapshot!(answer(&no_index, "tool_calls"), @"");
+    insta::assert_snapshot!(answer(&no_index, "tool_calls"), @r#"
+    calls f#a "{}"
+    calls f#b "{}"
+    Done
+    "#);
     let nothing = [
         r#"{"tool_calls":[{"function":{"name":"f","arguments":"{}"}}]}"#,
         r#"{"tool_calls":[{"function":{"name":"f","arguments":"{\"a\""}}]}"#,
         r#"{"tool_calls":[{"function":{"name":"f","arguments":":1}"}}]}"#,
     ];
-    insta::assert_snapshot!(answer(&nothing, "stop"), @"");
+    insta::assert_snapshot!(answer(&nothing, "stop"), @r#"
+    calls f#- "{}"
+    calls f#- "{\"a\":1}"
+    Done
+    "#);
     let same_index = [
         r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}"#,
         r#"{"tool_calls":[{"index":0,"id":"b","function":{"name":"g","arguments":""}}]}"#,
         r#"{"tool_calls":[{"index":0,"function":{"arguments":"{}"}}]}"#,
     ];
-    insta::assert_snapshot!(answer(&same_index, "stop"), @"");
+    insta::assert_snapshot!(answer(&same_index, "stop"), @r#"
+    calls f#a "{}"
+    calls g#b "{}"
+    Done
+    "#);
 }
 
 #[test]
@@ -216,10 +270,18 @@ fn a_call_that_was_cut_is_not_whole() {
         r#"{"tool_calls":[{"index":1,"id":"b","function":{"name":"f","arguments":"{\"x\":"}}]}"#,
         r#"{"tool_calls":[{"index":2,"id":"c","function":{"name":"f","arguments":""}}]}"#,
     ];
-    insta::assert_snapshot!(answer(&calls, "length"), @"");
+    insta::assert_snapshot!(answer(&calls, "length"), @r#"
+    calls f#a "{\"x\":1}"
+    calls f#b "{\"x\":", cut
+    calls f#c "", cut
+    Length
+    "#);
     let broken =
         [r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{x"}}]}"#];
-    insta::assert_snapshot!(answer(&broken, "tool_calls"), @"");
+    insta::assert_snapshot!(answer(&broken, "tool_calls"), @r#"
+    calls f#a "{x"
+    Done
+    "#);
 }
 
 #[test]
@@ -240,7 +302,21 @@ fn every_reason_to_stop_is_known_or_an_end() {
         "insufficient_system_resource",
     ];
     let told = reasons.map(|reason| format!("{reason} -> {}", answer(&[], reason)));
-    insta::assert_snapshot!(told.join("\n"), @"");
+    insta::assert_snapshot!(told.join("\n"), @"
+    stop -> Done
+    tool_calls -> Done
+    function_call -> Done
+    end_turn -> Done
+    length -> Length
+    max_tokens -> Length
+    model_length -> Length
+    content_filter -> Blocked
+    content_filter: PROHIBITED -> Blocked
+    refusal -> Refusal
+    error -> Protocol: the server broke its answer off
+    abort -> Protocol: the server broke its answer off
+    insufficient_system_resource -> Busy: the server ran out of resources in mid-answer
+    ");
 }
 
 #[test]
@@ -250,9 +326,15 @@ fn only_the_first_choice_counts() {
         r#"{"choices":[{"index":0,"content_filter_offsets":{}}]}"#,
         r#"{"choices":[{"index":0,"delta":null,"finish_reason":"stop"}]}"#,
     ]);
-    insta::assert_snapshot!(told, @"");
+    insta::assert_snapshot!(told, @r#"
+    says "yes"
+    Done
+    "#);
     let whole = r#"{"object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"at once"},"finish_reason":"stop"}]}"#;
-    insta::assert_snapshot!(read(&[whole]), @"");
+    insta::assert_snapshot!(read(&[whole]), @r#"
+    says "at once"
+    Done
+    "#);
 }
 
 #[test]
@@ -271,7 +353,39 @@ fn usage_is_counted_alike() {
         r#""usage":{}"#,
         r#""usage":{"prompt_tokens":"many"}"#,
     ];
-    insta::assert_snapshot!(told.map(usage).join("\n---\n"), @"");
+    insta::assert_snapshot!(told.map(usage).join("\n---\n"), @"
+    usage 9 5 - - -
+    Done
+    ---
+    usage 9 5 - - -
+    Done
+    ---
+    usage 9 5 (3) (2) (4)
+    Done
+    ---
+    usage 9 9 - - (4)
+    cost 133050
+    Done
+    ---
+    usage 9 5 (8) - -
+    Done
+    ---
+    usage 9 5 - - -
+    cost 13050
+    Done
+    ---
+    usage 9 5 - - -
+    Done
+    ---
+    usage 9 5 - - -
+    Done
+    ---
+    Done
+    ---
+    Done
+    ---
+    Done
+    ");
     let (all, _) = deltas(&[
         r#"{"usage":{"prompt_tokens":9,"completion_tokens":1}}"#,
         r#"{"usage":{"prompt_tokens":9,"completion_tokens":1}}"#,
@@ -290,7 +404,7 @@ fn what_the_server_tells_along_is_kept() {
     let Some(Delta::Finished { metadata, .. }) = all.last() else { panic!("{all:?}") };
     let told: Vec<String> =
         metadata.iter().map(|(key, value)| format!("{key}={value:?}")).collect();
-    insta::assert_snapshot!(told.join(" "), @"");
+    insta::assert_snapshot!(told.join(" "), @r#"model=Text("m-2") response_id=Text("c1") stop_reason=Text("stop")"#);
 }
 
 #[test]
@@ -319,7 +433,7 @@ fn a_stream_without_its_sign_of_the_end_broke_off() {
         let (_, failed) = deltas(events);
         assert_eq!(failed.unwrap().kind, FailureKind::Protocol, "{events:?}");
     }
-    for events in [&["{"][..], &["7"], &["[]"], &["\u{0}"], &[r#"{"choices":[[]]}"#]] {
+    for events in [&["{"][..], &["7"], &["[]"], &["\u{0}"], &[r#"{"choices":[7]}"#]] {
         let (_, failed) = deltas(events);
         let message = failed.unwrap().message;
         assert!(message.starts_with("an event could not be read"), "{events:?}: {message}");
