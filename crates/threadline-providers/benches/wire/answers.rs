@@ -273,16 +273,16 @@ impl Answer {
     /// An event whose name is in its data too, and stands first there.
     fn named(&mut self, name: &str, data: Value) {
         let number = self.events;
-        let mut text = format!("{{\"type\":\"{name}\"");
+        let mut text = vec![format!("{{\"type\":\"{name}\"")];
         if self.dialect == Dialect::OpenAiResponses {
-            text.push_str(&format!(",\"sequence_number\":{number}"));
+            text.push(format!(",\"sequence_number\":{number}"));
         }
         let Value::Object(members) = data else { return };
         for (key, value) in members {
-            text.push_str(&format!(",\"{key}\":{value}"));
+            text.push(format!(",\"{key}\":{value}"));
         }
-        text.push('}');
-        self.event(Some(name), &text);
+        text.push("}".to_owned());
+        self.event(Some(name), &text.concat());
     }
 
     fn event(&mut self, name: Option<&str>, data: &str) {
@@ -295,7 +295,7 @@ impl Answer {
 
     fn some_words(&mut self) -> String {
         let count = 2 + self.number(4);
-        (0..count).map(|_| format!(" {}", self.word())).collect()
+        (0..count).flat_map(|_| [" ", self.word()]).collect()
     }
 
     /// The arguments of a call that writes a file, in this many pieces.

@@ -14,8 +14,8 @@ use crate::peer::{Peer, Took};
 use crate::server::{PIECE, PIECES, Server};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/peers/openai_calls.py");
-/// Names the program that calls through `async-openai`.
-const RUST_PEER: &str = "THREADLINE_BENCH_ASYNC_OPENAI";
+/// The argument that names the program that calls through `async-openai`.
+const RUST_PEER: &str = "--async-openai=";
 
 pub(crate) fn measure(setting: &Setting, report: &mut Report) -> Outcome<()> {
     let (rounds, calls) = setting.of((15, 50), (1, 5));
@@ -23,7 +23,7 @@ pub(crate) fn measure(setting: &Setting, report: &mut Report) -> Outcome<()> {
     let base = format!("{}/v1", server.origin);
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let ours = Asking::new(&base)?;
-    let mut rust = match std::env::var_os(RUST_PEER).map(PathBuf::from) {
+    let mut rust = match rust_peer() {
         Some(program) => Some(begin(Command::new(program), &base)?),
         None => None,
     };
@@ -87,6 +87,10 @@ impl Calls {
         self.processor.add(took.processor * 1e6 / float(calls));
         Ok(())
     }
+}
+
+fn rust_peer() -> Option<PathBuf> {
+    std::env::args().find_map(|argument| argument.strip_prefix(RUST_PEER).map(PathBuf::from))
 }
 
 /// Starts a peer; its first calls only warm it up.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use threadline_testing::bench::{Outcome, Report, Rounds, Target, float, process_time};
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Builder;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
@@ -19,11 +19,10 @@ pub(crate) fn measure(setting: &Setting, report: &mut Report) -> Outcome<()> {
     let (pieces, every) = setting.of((40, 100), (5, 10));
     let every = Duration::from_millis(every);
     let mut server = Server::begin()?;
-    let runtime = Builder::new_multi_thread().enable_all().build()?;
     let mut measured: [Streams; 2] = Default::default();
     for _ in 0..rounds {
         for (count, streams) in [few, many].into_iter().zip(&mut measured) {
-            crowd(&runtime, &mut server, (count, pieces, every), streams)?;
+            crowd(&mut server, (count, pieces, every), streams)?;
         }
     }
     let [of_few, of_many] = &measured;
@@ -52,11 +51,12 @@ struct Streams {
 
 /// Opens so many streams, waits until all have begun, and lets them go on together.
 fn crowd(
-    runtime: &Runtime,
     server: &mut Server,
     (count, pieces, every): (usize, usize, Duration),
     streams: &mut Streams,
 ) -> Outcome<()> {
+    // A runtime of its own: with it ends whatever still belongs to its connections.
+    let runtime = Builder::new_multi_thread().enable_all().build()?;
     let asking = Arc::new(Asking::new(&format!("{}/held/v1", server.origin))?);
     runtime.block_on(async {
         let mark = Mark::new();
@@ -76,7 +76,7 @@ fn crowd(
         }
         streams.waiting.add(mark.taken() / 1e3 / float(count));
         let since = process_time();
-        streams.beginning.add((since - before).as_secs_f64() * 1e6 / float(count));
+        streams.beginning.add(since.saturating_sub(before).as_secs_f64() * 1e6 / float(count));
         server.go_on(pieces, every)?;
         while let Some(ended) = asked.join_next().await {
             let (came, _) = ended??;

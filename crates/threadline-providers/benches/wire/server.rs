@@ -13,6 +13,7 @@ use threadline_testing::bench::{Outcome, line};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 /// The pieces of an answer that comes at once.
@@ -21,7 +22,7 @@ pub(crate) const PIECES: usize = 20;
 pub(crate) const PIECE: &str = " the lamp is";
 
 /// What tells this program that it is the server.
-const WANTED: &str = "THREADLINE_BENCH_SERVER";
+const WANTED: &str = "--serve";
 const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\
     transfer-encoding: chunked\r\nx-request-id: req_bench\r\n\r\n";
 
@@ -34,7 +35,7 @@ struct Pace {
 
 /// Whether this program is the server.
 pub(crate) fn is_wanted() -> bool {
-    std::env::var_os(WANTED).is_some()
+    std::env::args().nth(1).is_some_and(|first| first == WANTED)
 }
 
 /// Serves until its input ends. A line of input lets held answers go on: how many pieces, and how
@@ -46,10 +47,16 @@ pub(crate) fn serve() -> Outcome<()> {
         line(&listener.local_addr()?.port().to_string());
         let (pace, held) = watch::channel(Pace::default());
         let accepting = async {
+            let mut connections = JoinSet::new();
             loop {
-                let (connection, _) = listener.accept().await?;
-                connection.set_nodelay(true)?;
-                tokio::spawn(connected(connection, held.clone()));
+                tokio::select! {
+                    accepted = listener.accept() => {
+                        let (connection, _) = accepted?;
+                        connection.set_nodelay(true)?;
+                        connections.spawn(connected(connection, held.clone()));
+                    }
+                    Some(ended) = connections.join_next() => ended?,
+                }
             }
         };
         let input = tokio::task::spawn_blocking(move || paced(&pace));
@@ -175,7 +182,7 @@ pub(crate) struct Server {
 impl Server {
     pub(crate) fn begin() -> Outcome<Self> {
         let mut child = Command::new(std::env::current_exe()?)
-            .env(WANTED, "1")
+            .arg(WANTED)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
