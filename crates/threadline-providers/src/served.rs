@@ -45,7 +45,9 @@ pub async fn served(endpoint: &Endpoint, connect: Duration) -> Result<Vec<Served
     let mut models = read(&asked.get(&url).await?)?;
     if &*endpoint.provider == "llama.cpp" {
         let window = asked.window().await;
-        models.iter_mut().for_each(|one| one.window_tokens = window);
+        for model in &mut models {
+            model.window_tokens = window;
+        }
     }
     Ok(models)
 }

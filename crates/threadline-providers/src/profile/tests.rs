@@ -1,3 +1,5 @@
+//! Tests of profiles.
+
 use threadline_core::history::fact::Money;
 use threadline_core::provider::{ThinkingSupport, ToolSupport};
 
