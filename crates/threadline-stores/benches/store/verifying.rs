@@ -51,8 +51,8 @@ async fn against_bare(setting: &Setting, report: &mut Report) -> Outcome<()> {
         deep.add(mega / verified(&store, id, Depth::Deep).await?);
         let between = process_time();
         parsing.add(mega / timed(|| parse(&path))?);
-        deep_cpu.add((between - before).as_secs_f64());
-        parsing_cpu.add((process_time() - between).as_secs_f64());
+        deep_cpu.add(between.saturating_sub(before).as_secs_f64());
+        parsing_cpu.add(process_time().saturating_sub(between).as_secs_f64());
         drop(store);
         let store = filling::open(&path, Durability::Full)?;
         let start = Instant::now();

@@ -28,7 +28,7 @@ pub(crate) struct Trust {
 
 #[derive(Debug, Default, Args)]
 pub(crate) struct Doctor {
-    /// Test the connection to this model, with a request of one word
+    /// Test the connection to this model: its key, its server, and whether it is listed there
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
 }
