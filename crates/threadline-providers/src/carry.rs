@@ -71,6 +71,7 @@ pub(crate) enum Piece<'a> {
 
 /// Bytes that a model takes.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_field_names, reason = "a media type is called so everywhere")]
 pub(crate) struct Media<'a> {
     /// Their media type.
     pub(crate) media_type: &'a str,

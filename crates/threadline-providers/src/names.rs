@@ -88,7 +88,7 @@ mod tests {
             ["read_file", "files.read", "files_read", "9lives", "", "查"].map(Arc::from).into();
         let all = Names::new(&names, 64);
         let wire: Vec<&str> = names.iter().map(|name| all.to_wire(name)).collect();
-        assert_eq!(wire, ["read_file", "files_read_2", "files_read", "_9lives", "_", "_2"]);
+        assert_eq!(wire, ["read_file", "files_read_2", "files_read", "_9lives", "_", "__2"]);
         assert_eq!(&*all.from_wire("files_read_2"), "files.read");
         assert_eq!(&*all.from_wire("never_sent"), "never_sent");
     }

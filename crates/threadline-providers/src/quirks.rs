@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The peculiarities of a model's wire. Each dialect looks at those that concern it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a line that a person may override")]
 pub struct Quirks {
     /// Chat: the role of the system message.
     pub system_role: SystemRole,

@@ -5,6 +5,7 @@
 //! - [`crashing_store`]: a store whose process dies at the n-th write.
 //! - [`generator`]: histories of any length that are a function of a seed.
 //! - [`notation`]: histories as text, one line for each entry.
+//! - [`provider_suite`]: what every dialect must do.
 //! - [`scribe`]: the plainest widget.
 //! - [`simulator`]: drivers in a world of its own, where everything goes wrong.
 //! - [`store_suite`]: what every store must do.
@@ -20,6 +21,7 @@ pub mod crashing_store;
 pub mod generator;
 pub mod ids;
 pub mod notation;
+pub mod provider_suite;
 pub mod scribe;
 pub mod simulator;
 pub mod store_suite;

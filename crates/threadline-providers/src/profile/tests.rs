@@ -1,3 +1,5 @@
+//! What is known of models: by their names, by their endpoints, by what the user says.
+
 use threadline_core::history::fact::Money;
 use threadline_core::provider::{ThinkingSupport, ToolSupport};
 

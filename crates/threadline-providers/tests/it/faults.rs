@@ -150,7 +150,8 @@ async fn an_answer_without_end() {
 #[tokio::test]
 async fn an_event_without_end() {
     let first = Step::Send(piece(b"data: "));
-    let steps = [pieces_follow(), first, Step::Repeat(piece(&[b'x'; 64 << 10]), 2000), Step::Hang];
+    let steps =
+        [pieces_follow(), first, Step::Repeat(piece(&vec![b'x'; 64 << 10]), 2000), Step::Hang];
     let (server, _) = check(steps, Protocol, "an event of the answer is larger").await;
     server.hung_up().await;
     assert!(server.sent_bytes() < EVENT_CAP_BYTES + SOCKETS_BYTES, "{}", server.sent_bytes());
@@ -159,7 +160,7 @@ async fn an_event_without_end() {
 #[tokio::test]
 async fn an_error_without_end() {
     let head = "HTTP/1.1 500 Oops\r\ntransfer-encoding: chunked\r\n\r\n";
-    let steps = [send(head), Step::Repeat(piece(&[b'x'; 64 << 10]), 2000), Step::Hang];
+    let steps = [send(head), Step::Repeat(piece(&vec![b'x'; 64 << 10]), 2000), Step::Hang];
     let (server, _) = check(steps, Busy, "HTTP 500: xxx").await;
     server.hung_up().await;
     assert!(server.sent_bytes() < ERROR_CAP_BYTES + SOCKETS_BYTES, "{}", server.sent_bytes());

@@ -9,6 +9,7 @@
 )]
 
 mod anthropic;
+mod contract;
 mod faults;
 mod gemini;
 mod openai_chat;

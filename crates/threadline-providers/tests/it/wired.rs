@@ -27,7 +27,7 @@ use crate::server::{Server, Step};
 /// The key of all tests. It looks like none.
 pub(crate) const KEY: &str = "open-sesame";
 /// Longer than anything here takes, however slow the machine is.
-const FOREVER: Duration = Duration::from_secs(120);
+const FOREVER: Duration = Duration::from_mins(2);
 
 /// A head of a stream without a length.
 pub(crate) const HEAD: &str =

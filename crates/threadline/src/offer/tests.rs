@@ -1,3 +1,5 @@
+//! What configurations and environments offer.
+
 use toml::from_str;
 
 use super::*;

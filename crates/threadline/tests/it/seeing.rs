@@ -216,7 +216,7 @@ fn what_cannot_be_shown_is_told() {
     assert_snapshot!(home.run(&["context", TALK, "--at", "4"]).fails(1), @"error: no model was asked for planner at entry 4 or before it");
     assert_snapshot!(home.run(&["context", TALK, "--agent", "nobody"]).fails(1), @r#"error: there is no agent "nobody"; there is only planner"#);
     assert_snapshot!(home.run(&["context", TALK, "--agent", "0"]).fails(1), @"error: 0 is the conversation, not an agent");
-    assert_snapshot!(home.run(&["context", TALK, "--model", "gpt-9"]).fails(1), @r#"error: there is no model "gpt-9"; there are: guide"#);
+    assert_snapshot!(home.run(&["context", TALK, "--model", "nobody"]).fails(1), @r#"error: there is no model or route named "nobody"; `threadline models` lists what there is"#);
     home.run(&["context", TALK, "--at", "5", "--window", "100"]).fails(2);
     home.run(&["context", TALK, "--window", "0"]).fails(2);
 }

@@ -160,7 +160,7 @@ fn a_person_is_asked_about_a_call() {
     let shown = terminal.until("Not done.\n\n›");
     assert_snapshot!(redacted(&shown), @r#"
     threadline keeps this conversation: kill it, and it goes on where it was.
-    The built-in offline model guide answers. Try:
+    scripted answers. Try:
       add 2 and 3 · remember that I like tea · read README.md · help
     /help shows the commands, Ctrl-C stops an answer, Ctrl-D leaves.
 

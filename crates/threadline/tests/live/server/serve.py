@@ -1,4 +1,4 @@
-"""Serves a small model on loopback: python serve.py MODEL.gguf PORT [TEMPLATE.jinja]
+"""Serves a small model on loopback: python serve.py MODEL.gguf PORT CONTEXT_TOKENS [TEMPLATE.jinja]
 
 Speaks /v1/chat/completions, /v1/responses and /v1/messages. Ends when its standard input does, so
 that it never outlives the test that started it.
@@ -8,13 +8,14 @@ import sys
 
 import xllamacpp
 
-model, port, *template = sys.argv[1:]
+model, port, context_tokens, *template = sys.argv[1:]
 params = xllamacpp.CommonParams()
 params.model.path = model
 params.hostnames = ["127.0.0.1"]
 params.port = int(port)
-params.n_ctx = 16384
+# Requests that are cancelled and those that follow do not wait for each other.
 params.n_parallel = 2
+params.n_ctx = params.n_parallel * int(context_tokens)
 # Two threads spin against each other when the machine has other work.
 params.cpuparams.n_threads = 1
 params.use_jinja = True
