@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use threadline::core::history::fact::{Fact, FailureKind, InvocationStarted};
-use threadline::core::id::Seq;
 use threadline::providers::dialect::Dialect;
 use threadline::providers::models::StaticModels;
 use threadline::providers::scripted::Scripted;
@@ -35,7 +34,8 @@ async fn a_prompt_that_is_too_long_is_sent_again_with_less() {
     let runtime = grown.runtime().unwrap();
     let id = runtime.create(&[assistant]).await.unwrap();
     for number in 0..EXCHANGES {
-        let text = format!("Note {number}: {}", "the ship sails over the sea to the isle. ".repeat(9));
+        let text =
+            format!("Note {number}: {}", "the ship sails over the sea to the isle. ".repeat(9));
         let ending = ask(&runtime, id, &text).await.unwrap();
         assert!(matches!(ending, Ending::Answered { .. }), "{ending}");
     }
@@ -68,6 +68,5 @@ async fn a_prompt_that_is_too_long_is_sent_again_with_less() {
     assert!(asked[1].estimate_tokens < asked[0].estimate_tokens, "{asked:?}");
     let usage = turn.outputs()[0].usage;
     assert!(usage.input < CONTEXT_TOKENS, "{usage:?}");
-    assert!(head > Seq::ZERO);
     talk.end().await;
 }

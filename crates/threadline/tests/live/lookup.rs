@@ -23,8 +23,9 @@ impl Lookup {
         let spec = ToolSpec {
             name: LOOKUP.into(),
             description: "looks something up".into(),
-            schema: r#"{"type":"object","properties":{"query":{"type":"string"}},"required":["query"]}"#
-                .into(),
+            schema:
+                r#"{"type":"object","properties":{"query":{"type":"string"}},"required":["query"]}"#
+                    .into(),
             strict: false,
             server: None,
             verdict: Verdict::Allow,

@@ -21,6 +21,8 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(100);
 /// A server that a test has for itself.
 pub(crate) struct Server {
     port: u16,
+    /// What it says, for whoever wonders.
+    log: PathBuf,
     /// It ends when its standard input does, which is when this process does.
     process: std::sync::Mutex<Child>,
 }
@@ -69,7 +71,8 @@ impl Server {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/live/server");
         let log = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("live-{port}.log"));
-        let (out, errors) = (File::create(&log).unwrap(), File::create(&log).unwrap());
+        let out = File::create(&log).unwrap();
+        let errors = out.try_clone().unwrap();
         let process = Command::new(folder.join("venv/bin/python"))
             .arg(own.join("serve.py"))
             .arg(folder.join("model.gguf"))
@@ -80,8 +83,8 @@ impl Server {
             .stderr(errors)
             .spawn()
             .unwrap();
-        let server = Self { port, process: process.into() };
-        server.wait(&log, |server| server.get("/health").starts_with("HTTP/1.1 200"));
+        let server = Self { port, log, process: process.into() };
+        server.wait_until(|server| server.get("/health").starts_with("HTTP/1.1 200"));
         server
     }
 
@@ -90,32 +93,42 @@ impl Server {
         format!("http://127.0.0.1:{}/v1", self.port)
     }
 
-    /// Waits until it works on nothing.
-    pub(crate) fn wait_until_idle(&self) {
-        self.wait(Path::new("it works on"), |server| {
-            let slots = server.get("/slots");
-            assert!(slots.contains("\"is_processing\""), "{slots}");
-            !slots.contains("\"is_processing\":true")
-        });
+    /// Waits until it works on nothing, and tells the most tokens that it keeps of any request, its
+    /// answer included.
+    pub(crate) fn most_kept_when_idle(&self) -> u64 {
+        self.wait_until(|server| !server.slots().contains("\"is_processing\":true"));
+        let slots = self.slots();
+        let kept = slots.split("\"n_prompt_tokens\":").skip(1);
+        let number = |text: &str| text.split(',').next().unwrap_or_default().parse().unwrap();
+        kept.map(number).max().unwrap()
     }
 
-    fn wait(&self, log: &Path, is_so: impl Fn(&Self) -> bool) {
+    /// What it works on, as it tells it.
+    fn slots(&self) -> String {
+        let slots = self.get("/slots");
+        assert!(slots.contains("\"is_processing\":"), "{slots}");
+        slots
+    }
+
+    fn wait_until(&self, is_so: impl Fn(&Self) -> bool) {
+        let log = self.log.display();
         for _ in 0..TRIES {
             let ended = self.process.lock().unwrap_or_else(PoisonError::into_inner).try_wait();
-            assert_eq!(ended.unwrap(), None, "the server ended: {}", log.display());
+            assert_eq!(ended.unwrap(), None, "the server ended: {log}");
             if is_so(self) {
                 return;
             }
             thread::sleep(BETWEEN_TRIES);
         }
-        panic!("the server takes too long: {}", log.display());
+        panic!("the server takes too long: {log}");
     }
 
     /// All that it answers, as it comes over the wire; nothing if it is not there yet.
     fn get(&self, path: &str) -> String {
         let mut answer = String::new();
         let Ok(mut stream) = TcpStream::connect(("127.0.0.1", self.port)) else { return answer };
-        let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+        let request =
+            format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).unwrap();
         stream.read_to_string(&mut answer).unwrap();
         answer
