@@ -21,6 +21,7 @@ fuzz_target!(|input: &[u8]| {
     let failed = told(status, &headers.collect::<Vec<_>>(), body);
     assert!(!failed.message.trim().is_empty(), "a failure says something");
     let chars = failed.message.chars().count();
-    assert!(chars <= 600, "and not too much: {chars} characters");
+    assert!(chars <= 300, "and not too much: {chars} characters");
+    assert_eq!(failed.metadata.check(), Ok(()));
     assert!(!failed.message.contains(char::is_control), "in plain text: {:?}", failed.message);
 });

@@ -79,7 +79,7 @@ struct Reading {
 /// Why nothing more is read.
 enum Over {
     Finished,
-    Failed(Failed),
+    Failed,
     TooLarge,
 }
 
@@ -123,7 +123,7 @@ impl Reading {
             };
         }
         match (read, progress) {
-            (Err(failed), Progress::More) => Err(Over::Failed(failed)),
+            (Err(_), Progress::More) => Err(Over::Failed),
             (Err(failed), Progress::Finished) => panic!("it ended and failed: {failed:?}"),
             (Ok(()), Progress::Finished) => Err(Over::Finished),
             (Ok(()), Progress::More) => Ok(()),

@@ -27,6 +27,9 @@ pub trait Voice: Sync {
     /// Reads a stream of server-sent events that comes in these chunks.
     fn read(&self, chunks: &[&[u8]]) -> Heard;
 
+    /// Whether a block that nobody has heard of goes back whole; or why it does not.
+    fn takes_unknown_back(&self) -> Result<(), &'static str>;
+
     /// The body of a request. Thinking goes back to where it came from, if it can at all.
     fn encode(&self, request: &Request) -> Vec<u8>;
 }

@@ -186,7 +186,7 @@ fn texts() -> Vec<(String, String)> {
         for item in fs::read_dir(folder).unwrap() {
             let path = item.unwrap().path();
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
-            if matches!(&*name, ".git" | "target" | "Cargo.lock") {
+            if matches!(&*name, ".git" | "target" | "corpus" | "artifacts" | "Cargo.lock") {
                 continue;
             }
             if path.is_dir() {

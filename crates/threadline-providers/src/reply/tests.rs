@@ -372,6 +372,14 @@ fn keys_are_not_echoed() {
 }
 
 #[test]
+fn an_error_without_words_is_told_in_ours() {
+    for body in [".", " ...", r#"{"error":{"message":"."}}"#, r#"{"error":{"message":""}}"#, "{}"] {
+        let message = told(None, &[], body.as_bytes()).message;
+        assert!(message.starts_with("an error without any words"), "{body}: {message}");
+    }
+}
+
+#[test]
 fn a_body_of_any_size_gives_a_short_message() {
     let long = format!(r#"{{"error":{{"message":"{}"}}}}"#, "no \u{1b}[2J ".repeat(20_000));
     let failed = check(Some(400), &long, Refused, "␛[2J");

@@ -78,11 +78,15 @@ fn unknown_block(from: &dyn Voice, to: &dyn Voice, own: bool, what: &str) -> Res
         Beat::End(1),
         Beat::Stop(Stop::Done, super::stories::USAGE),
     ];
-    let blocks = said(from, "an unknown block goes back", &story)?;
+    let name = "an unknown block goes back";
+    let blocks = said(from, name, &story)?;
     let body = body(to, &[input("go on", None), output(from, blocks), input(ASKED, None)]);
-    assert_eq!(body.contains(WORD), own, "{what}: what is in a block\n{body}");
     assert!(body.contains("Nice."), "{what}: a text beside a block\n{body}");
-    Ok(())
+    let back = from.takes_unknown_back();
+    let expected = own && back.is_ok();
+    assert_eq!(body.contains(WORD), expected, "{what}: what is in a block\n{body}");
+    let dialect = from.invocation().dialect.to_string();
+    back.map_err(|why| Skip { dialect, story: name, why })
 }
 
 /// A screen is told once, after all that was said; what is before it stays the same when it changes.

@@ -7,6 +7,9 @@ use threadline_testing::provider_suite::{Beat, Kind};
 pub(super) const WHOLE_CALLS: &str = "calls come one after the other";
 pub(super) const OBJECTS: &str = "arguments are an object and not its text";
 
+pub(super) const SIGNED_PARTS: &str =
+    "what is not shown is no part: a signature is on the next one";
+
 /// A block that is told when it is whole.
 struct Held {
     block: usize,
@@ -18,13 +21,15 @@ struct Held {
 pub(super) fn tell(story: &[Beat]) -> Result<Vec<String>, &'static str> {
     let mut events = Vec::new();
     let mut held: Option<Held> = None;
-    for beat in story {
+    // A thought before a call is signed on the call.
+    let mut signature = None;
+    for (at, beat) in story.iter().enumerate() {
         match *beat {
             Beat::Begin(block, kind) => {
                 if held.is_some() {
                     return Err(WHOLE_CALLS);
                 }
-                held = Some(Held { block, kind, text: String::new(), state: None });
+                held = Some(Held { block, kind, text: String::new(), state: signature.take() });
             }
             Beat::Piece(block, piece) => {
                 let open = held.as_mut().filter(|held| held.block == block).ok_or(WHOLE_CALLS)?;
@@ -36,7 +41,13 @@ pub(super) fn tell(story: &[Beat]) -> Result<Vec<String>, &'static str> {
                 }
             }
             Beat::State(_, state) => held.as_mut().unwrap().state = Some(state),
-            Beat::End(_) => events.extend(held.take().unwrap().whole()?),
+            Beat::End(_) => {
+                let mut whole = held.take().unwrap();
+                if matches!(story.get(at + 1), Some(Beat::Begin(_, Kind::Call { .. }))) {
+                    signature = whole.state.take();
+                }
+                events.extend(whole.whole()?);
+            }
             Beat::Unknown => events.push(json!({"hologram": {"candidates": []}})),
             Beat::Overloaded => {
                 let error = json!({"code": 503, "message": "Overloaded", "status": "UNAVAILABLE"});
@@ -55,12 +66,14 @@ impl Held {
     fn whole(self) -> Result<Option<Value>, &'static str> {
         let told = match self.kind {
             Kind::Text => return Ok(None),
+            Kind::Thinking if self.text.is_empty() => return Err(SIGNED_PARTS),
             Kind::Thinking => {
                 json!({"thought": true, "text": self.text, "thoughtSignature": self.state})
             }
             Kind::Call { id, name } => {
                 let arguments = serde_json::from_str::<Value>(&self.text).map_err(|_| OBJECTS)?;
-                json!({"functionCall": {"id": id, "name": name, "args": arguments}})
+                let call = json!({"id": id, "name": name, "args": arguments});
+                json!({"functionCall": call, "thoughtSignature": self.state})
             }
             Kind::Unknown { kind, word } => {
                 let mut told = json!({});

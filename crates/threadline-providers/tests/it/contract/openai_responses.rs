@@ -6,6 +6,8 @@ use serde_json::{Value, json};
 use threadline_core::history::fact::{Stop, Usage};
 use threadline_testing::provider_suite::{Beat, Kind};
 
+pub(super) const KNOWN_ITEMS: &str = "only items that are known to be taken are sent";
+
 /// An item as far as it has come.
 struct Item {
     kind: Kind,
@@ -13,7 +15,7 @@ struct Item {
     state: Option<&'static str>,
 }
 
-pub(super) fn tell(story: &[Beat]) -> Result<Vec<String>, &'static str> {
+pub(super) fn tell(story: &[Beat]) -> Vec<String> {
     let mut events = Vec::new();
     let mut open: BTreeMap<usize, Item> = BTreeMap::new();
     for beat in story {
@@ -46,7 +48,7 @@ pub(super) fn tell(story: &[Beat]) -> Result<Vec<String>, &'static str> {
             Beat::Stop(stop, usage) => events.push(stopped(stop, usage)),
         }
     }
-    Ok(events.iter().map(Value::to_string).collect())
+    events.iter().map(Value::to_string).collect()
 }
 
 impl Item {
