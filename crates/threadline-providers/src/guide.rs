@@ -30,8 +30,9 @@ use reply::Reply;
 pub const GUIDE: &str = "guide";
 
 /// How a real model is connected, as things are.
-const CONNECT: &str = "I am the only model that comes with Threadline so far. A program that \
-                       embeds Threadline can connect any other through its `Provider` trait.";
+const CONNECT: &str = "To talk with a real model, set its key, such as ANTHROPIC_API_KEY or \
+                       OPENAI_API_KEY, or start a server of your own, such as Ollama; \
+                       `threadline models` then lists what can be asked.";
 
 /// The built-in offline model.
 ///

@@ -186,3 +186,13 @@ pub enum AnthropicVersion {
     #[serde(rename = "2026-10-21")]
     V2026,
 }
+
+impl AnthropicVersion {
+    /// What the header says.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::V2023 => "2023-06-01",
+            Self::V2026 => "2026-10-21",
+        }
+    }
+}

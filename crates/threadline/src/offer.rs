@@ -112,8 +112,10 @@ impl Offer {
     fn take_served(&mut self, endpoint: &Endpoint, served: &[Served]) {
         for Served { model, window_tokens } in served {
             let says = Description { window_tokens: *window_tokens, ..Description::default() };
-            let longer = format!("{}/{model}", endpoint.name);
-            let name = if self.has(model) { &longer } else { model };
+            // A server that was given a file calls its model by the file's whole path.
+            let short = if model.starts_with('/') { last_part(model) } else { model };
+            let longer = format!("{}/{short}", endpoint.name);
+            let name = if self.has(short) { &longer } else { short };
             if self.has(name) {
                 continue;
             }
@@ -295,6 +297,11 @@ impl Models for Offer {
     fn routes(&self) -> Vec<Arc<Route>> {
         self.routes.clone()
     }
+}
+
+/// The last part of a path.
+fn last_part(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 #[cfg(test)]

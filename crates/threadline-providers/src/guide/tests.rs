@@ -172,7 +172,7 @@ fn it_reads_files() {
     - `think about X`
     - `help`
 
-    I am the only model that comes with Threadline so far. A program that embeds Threadline can connect any other through its `Provider` trait.
+    To talk with a real model, set its key, such as ANTHROPIC_API_KEY or OPENAI_API_KEY, or start a server of your own, such as Ollama; `threadline models` then lists what can be asked.
     > show me the way
     says: I do not understand that. I am guide, the small model that is built into Threadline. I work offline, by fixed rules, and I understand:
 
@@ -184,7 +184,7 @@ fn it_reads_files() {
     - `think about X`
     - `help`
 
-    I am the only model that comes with Threadline so far. A program that embeds Threadline can connect any other through its `Provider` trait.
+    To talk with a real model, set its key, such as ANTHROPIC_API_KEY or OPENAI_API_KEY, or start a server of your own, such as Ollama; `threadline models` then lists what can be asked.
     "#);
 }
 
@@ -301,7 +301,7 @@ fn it_is_polite_and_says_what_it_can_do() {
     - `think about X`
     - `help`
 
-    I am the only model that comes with Threadline so far. A program that embeds Threadline can connect any other through its `Provider` trait.
+    To talk with a real model, set its key, such as ANTHROPIC_API_KEY or OPENAI_API_KEY, or start a server of your own, such as Ollama; `threadline models` then lists what can be asked.
     > write me a poem
     says: I do not understand that. I am guide, the small model that is built into Threadline. I work offline, by fixed rules, and I understand:
 
@@ -313,7 +313,7 @@ fn it_is_polite_and_says_what_it_can_do() {
     - `think about X`
     - `help`
 
-    I am the only model that comes with Threadline so far. A program that embeds Threadline can connect any other through its `Provider` trait.
+    To talk with a real model, set its key, such as ANTHROPIC_API_KEY or OPENAI_API_KEY, or start a server of your own, such as Ollama; `threadline models` then lists what can be asked.
     >   
     says: I can read text only, and there is none.
     ");

@@ -127,7 +127,9 @@ impl Listed {
         told.extend(
             self.price.as_ref().map(|price| format!("${} / ${}", price.input, price.output)),
         );
-        told.extend((!self.known).then(|| "not described, so safe defaults hold".to_owned()));
+        told.extend(
+            (!self.known).then(|| "not described: what is not told holds safe defaults".to_owned()),
+        );
         told.extend((!self.routes.is_empty()).then(|| format!("in {}", self.routes.join(", "))));
         let line = mark.name(format!("{:<28} ", self.name)).plain(told.join(" · "));
         view.line(&match &self.why_not {

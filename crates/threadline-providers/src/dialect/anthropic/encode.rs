@@ -54,7 +54,8 @@ pub(crate) fn encode(request: &Request, quirks: &Quirks) -> Encoded {
     };
     // Nothing in it can fail to be written: its keys are texts, and its raw parts were read.
     let body = serde_json::to_vec(&body).unwrap_or_default();
-    Encoded { body, headers: Vec::new(), names, repairs }
+    let headers = vec![("anthropic-version", quirks.anthropic_version.name().to_owned())];
+    Encoded { body, headers, names, repairs }
 }
 
 /// The tools as the model is shown them.

@@ -312,3 +312,15 @@ fn a_model_is_held_to_a_strict_schema_if_it_can_be() {
     assert_eq!(strict(closed, false), None);
     assert_eq!(strict(r#"{"type":"object","properties":{"a":{}}}"#, true), None);
 }
+
+#[test]
+fn every_request_names_the_version_that_it_is_written_for() {
+    let sent = |version| {
+        let mut case = Case::new().says("hello");
+        case.quirks.anthropic_version = version;
+        case.encoded().headers
+    };
+    let header = |version: &str| [("anthropic-version", version.to_owned())];
+    assert_eq!(sent(AnthropicVersion::V2023), header("2023-06-01"));
+    assert_eq!(sent(AnthropicVersion::V2026), header("2026-10-21"));
+}
