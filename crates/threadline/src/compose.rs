@@ -6,28 +6,27 @@ mod either;
 use std::collections::BTreeSet;
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use anyhow::{Context as _, anyhow};
+use anyhow::Context as _;
 use threadline::{RandomIds, Setup, SystemClock, sqlite};
 use threadline_core::clock::Clock as _;
 use threadline_core::history::Stamp;
 use threadline_core::history::batch::State;
 use threadline_core::history::state::Agent;
 use threadline_core::id::ConversationId;
-use threadline_core::provider::Provider;
+use threadline_core::provider::{Models, Provider};
 use threadline_core::store::{self, Conversation, Filter, Listing, Sort, Storage, StoreError};
 use threadline_core::tokens::O200k;
 use threadline_providers::capture::Capture;
 use threadline_providers::guide::Guide;
-use threadline_providers::http::{Http, Timeouts};
 use threadline_providers::scripted::{Script, Scripted};
-use threadline_providers::wired::Wired;
 
 use crate::args::Bounds;
 use crate::config::Config;
 use crate::config::environment::variable;
 use crate::offer::Offer;
+use crate::offer::market::Market;
 
 use self::either::Either;
 
@@ -122,6 +121,17 @@ impl Parts {
         workspace: Option<&Path>,
         bounds: &Bounds,
     ) -> anyhow::Result<Setup> {
+        self.setup_with(config, &Market::new(offer), workspace, bounds)
+    }
+
+    /// The same, with models that may come while they are used.
+    pub(crate) fn setup_with(
+        &self,
+        config: &Config,
+        market: &Arc<Market>,
+        workspace: Option<&Path>,
+        bounds: &Bounds,
+    ) -> anyhow::Result<Setup> {
         let mut setup = Setup::offline(Arc::clone(&self.store));
         // People read along; programs do not.
         let pause_ms = if io::stdout().is_terminal() { READING_PAUSE_MS } else { 0 };
@@ -130,8 +140,8 @@ impl Parts {
             Some(path) => Arc::new(Scripted::new(script(path)?)),
             None => Arc::new(Guide { pause_ms, ..Guide::default() }),
         };
-        setup.provider = provider(own, &offer)?;
-        setup.models = Arc::new(offer);
+        setup.provider = provider(own, market)?;
+        setup.models = Arc::clone(market) as Arc<dyn Models>;
         add_files(&mut setup, workspace.unwrap_or(Path::new(".")))?;
         if let Some(ledger) = &config.dev.ledger {
             setup.tools.extend(dev::tools(ledger));
@@ -216,20 +226,14 @@ impl Parts {
     }
 }
 
-/// Who asks the models of an offer: those of the network over HTTP, the others here.
-fn provider(own: Arc<dyn Provider>, offer: &Offer) -> anyhow::Result<Arc<dyn Provider>> {
-    let accesses = offer.accesses();
-    if accesses.is_empty() {
-        return Ok(own);
-    }
-    let http = Http::new(Timeouts::default()).map_err(|failed| anyhow!("{}", failed.message))?;
+/// Who asks the models of a market: those of the network over HTTP, the others here.
+fn provider(own: Arc<dyn Provider>, market: &Arc<Market>) -> anyhow::Result<Arc<dyn Provider>> {
     let capture = variable("THREADLINE_CAPTURE").map(|folder| {
         Capture::new(Path::new(&folder))
             .with_context(|| format!("could not capture to the folder {folder}"))
     });
     let capture = capture.transpose()?.map(Arc::new);
-    let names = accesses.keys().cloned().collect();
-    Ok(Arc::new(Either { own, wired: Wired::new(http, accesses, capture), names }))
+    Ok(Arc::new(Either { own, market: Arc::clone(market), capture, http: OnceLock::new() }))
 }
 
 fn script(path: &Path) -> anyhow::Result<Script> {

@@ -2,8 +2,8 @@
 
 mod entry;
 pub(crate) mod local;
+pub(crate) mod market;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::{anyhow, bail};
@@ -21,7 +21,7 @@ use crate::config::file::{File, ModelEntry};
 use crate::near::nearest;
 
 /// Every model that can be asked.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Offer {
     /// The endpoints there are: the user's own, then those that the environment has keys for.
     pub(crate) endpoints: Vec<Endpoint>,
@@ -74,14 +74,6 @@ impl Offer {
     pub(crate) fn only(target: Target) -> Self {
         let models = vec![Offered { target: Arc::new(target), access: None, known: true }];
         Self { models, ..Self::default() }
-    }
-
-    /// How every model that is asked over the network is reached, by what it is called.
-    pub(crate) fn accesses(&self) -> BTreeMap<Arc<str>, Arc<Access>> {
-        let of = |offered: &Offered| {
-            Some((Arc::clone(&offered.target.name), Arc::new(offered.access.clone()?)))
-        };
-        self.models.iter().filter_map(of).collect()
     }
 
     /// The model of a name.

@@ -23,6 +23,7 @@ use super::{agent, list, show};
 use crate::args::{Bounds, Chat};
 use crate::compose::Parts;
 use crate::config::Config;
+use crate::offer::market::Market;
 use crate::talk::{Came, Lines, Of, Said, Screen, Signals, Talk};
 use crate::view::{self, Line, View, aside, remark};
 
@@ -48,12 +49,13 @@ pub(crate) async fn run(
     };
     plan.offer(&mut offer).await?;
     let workspace = options.workspace.folder.as_deref();
-    let setup = parts.setup(config, offer, workspace, &Bounds::default())?;
+    let market = Market::new(offer);
+    let setup = parts.setup_with(config, &market, workspace, &Bounds::default())?;
     let (route, told) = (plan.named.clone(), options.instruction.is_some());
     let interactive = io::stdin().is_terminal() && io::stdout().is_terminal() && !view.json;
     let (signals, lines) = (Signals::new()?, Lines::of_stdin()?);
     let stage = Stage::Before { setup: Some(Box::new(setup)), plan: Box::new(plan), told };
-    let mut chat = Room { parts, view, lines, signals, interactive, stage, route, code: 0 };
+    let mut chat = Room { parts, view, lines, signals, interactive, stage, market, route, code: 0 };
     let talked = chat.talk(meant).await;
     let left = chat.leave().await;
     talked?;
@@ -69,6 +71,8 @@ struct Room<'a> {
     /// Whether a person sits there.
     interactive: bool,
     stage: Stage,
+    /// The models that can be asked here.
+    market: Arc<Market>,
     /// The model or route that answers what is said here, if one was named.
     route: Option<Arc<str>>,
     code: u8,

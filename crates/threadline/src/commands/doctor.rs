@@ -70,9 +70,10 @@ pub(crate) async fn run(
         }
         list.end(&Verdict { ok: well })?;
     } else {
+        let width = checks.iter().map(|check| check.what.len()).fold(13, usize::max);
         for check in &checks {
             let mark = if check.ok { Line::new().good("ok   ") } else { Line::new().bad("wrong") };
-            view.line(&mark.plain(format!("  {:<14}{}", check.what, check.detail)))?;
+            view.line(&mark.plain(format!("  {:<width$} {}", check.what, check.detail)))?;
         }
         if well {
             view.line(

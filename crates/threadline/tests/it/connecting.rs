@@ -316,5 +316,11 @@ fn a_chat_can_change_its_model() {
     let shown = home.feed_command(command, said.as_bytes()).shown();
     assert!(shown.contains("2 + 3 = 5."), "{shown}");
     assert!(shown.contains("Polly wants a cracker."), "{shown}");
-    assert!(shown.contains("there is no model or route \"nobody\" here"), "{shown}");
+    assert!(shown.contains("there is no model or route named \"nobody\""), "{shown}");
+    // One that nobody has spoken of yet is found by its endpoint.
+    let mut command = home.command(&["chat", "--model", "guide", "--json"]);
+    command.env("CAGE_KEY", KEY);
+    let shown = home.feed_command(command, b"/model cage/macaw\nspeak\n").shown();
+    assert!(shown.contains("cage/macaw answers from the next message on"), "{shown}");
+    assert!(shown.contains("Polly wants a cracker."), "{shown}");
 }

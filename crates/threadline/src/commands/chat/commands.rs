@@ -59,7 +59,7 @@ impl Room<'_> {
                 self.told("/pin", &format!("entry {seq} {told}, from the next turn on"))
             }
             Slash::Model => self.show_models(),
-            Slash::SetModel(name) => self.take_model(name),
+            Slash::SetModel(name) => self.take_model(name).await,
             Slash::Context => {
                 let talk = super::within(&self.stage)?;
                 context::short(talk.runtime().world(), talk.id(), self.view).await

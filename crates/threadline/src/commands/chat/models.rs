@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use threadline_core::choose::{Needs, SoFar, choose};
-use threadline_core::provider::Models;
+use threadline_core::provider::Models as _;
 
 use super::{Room, Stage};
-use crate::near::nearest;
 use crate::view::Line;
 
 impl Room<'_> {
@@ -16,8 +15,7 @@ impl Room<'_> {
             Stage::Before { plan, .. } => plan.route(),
             Stage::Within(_) => None,
         });
-        let Some(models) = self.models() else { return "The model".to_owned() };
-        match choose(&*models, route.as_ref(), &Needs::default(), &SoFar::default()) {
+        match choose(&*self.market, route.as_ref(), &Needs::default(), &SoFar::default()) {
             Ok(chosen) if &*chosen.target.name == "guide" => {
                 "The built-in offline model guide".to_owned()
             }
@@ -28,7 +26,7 @@ impl Room<'_> {
 
     /// Shows which models and routes there are.
     pub(super) fn show_models(&mut self) -> anyhow::Result<()> {
-        let Some(models) = self.models() else { return Ok(()) };
+        let models = Arc::clone(&self.market);
         let named = self.route.as_deref().unwrap_or("the agent's own");
         if self.view.json {
             let names: Vec<String> =
@@ -50,27 +48,10 @@ impl Room<'_> {
         Ok(())
     }
 
-    /// Has another model or route answer from the next message on.
-    pub(super) fn take_model(&mut self, name: &str) -> anyhow::Result<()> {
-        let Some(models) = self.models() else { return Ok(()) };
-        let (targets, routes) = (models.targets(), models.routes());
-        let names = targets.iter().map(|target| &*target.name);
-        let names: Vec<&str> = names.chain(routes.iter().map(|route| &*route.name)).collect();
-        if !names.contains(&name) {
-            let near = nearest(name, names.into_iter());
-            let hint = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
-            anyhow::bail!(
-                "there is no model or route {name:?} here{hint}; others: threadline chat --model {name}"
-            );
-        }
+    /// Has another model or route answer from the next message on, wherever it has to be looked for.
+    pub(super) async fn take_model(&mut self, name: &str) -> anyhow::Result<()> {
+        self.market.want(name).await?;
         self.route = Some(Arc::from(name));
         self.told("/model", &format!("{name} answers from the next message on"))
-    }
-
-    fn models(&self) -> Option<Arc<dyn Models>> {
-        match &self.stage {
-            Stage::Before { setup, .. } => Some(Arc::clone(&setup.as_ref()?.models)),
-            Stage::Within(talk) => Some(Arc::clone(&talk.runtime().world().setting.models)),
-        }
     }
 }
