@@ -416,3 +416,19 @@ proptest! {
         prop_assert!(!failed.message.is_empty());
     }
 }
+
+#[test]
+fn a_message_is_never_too_long() {
+    let long = "x ".repeat(400);
+    for body in [
+        format!(r#"{{"error":{{"type":"{long}"}}}}"#),
+        format!(r#"{{"error":{{"message":"{long}","code":"{long}"}}}}"#),
+        format!("<html><title>{long}</title></html>"),
+        long,
+    ] {
+        for status in [None, Some(401), Some(404), Some(429), Some(500)] {
+            let message = told(status, &[], body.as_bytes()).message;
+            assert!(message.chars().count() <= 300, "{message}");
+        }
+    }
+}

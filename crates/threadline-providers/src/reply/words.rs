@@ -14,6 +14,8 @@ const KEY_MIN_CHARS: usize = 8;
 const KEY_STARTS: [&str; 8] = ["sk-", "sk_", "AIza", "gsk_", "xai-", "pk-", "hf_", "nvapi-"];
 /// A random word at least this long is a key, however it begins.
 const RANDOM_MIN_CHARS: usize = 32;
+/// What stands before the name of an error that says nothing else.
+const NAMED: &str = "an error ";
 /// What is said of an error that says nothing.
 const WORDLESS: &str = "an error without any words";
 /// What stands where a key stood.
@@ -33,11 +35,12 @@ pub(super) fn message(
     let tail = advice(status, kind);
     let room = MESSAGE_CAP_CHARS.saturating_sub(head.len() + tail.len());
     let own = match said.odd {
-        None if said.message.is_empty() => said
-            .code
-            .as_ref()
-            .or(said.kind.as_ref())
-            .map_or_else(|| WORDLESS.to_owned(), |code| format!("an error {}", short(code, room))),
+        None if said.message.is_empty() => {
+            let named = said.code.as_ref().or(said.kind.as_ref());
+            let room = room.saturating_sub(NAMED.len());
+            named
+                .map_or_else(|| WORDLESS.to_owned(), |name| format!("{NAMED}{}", short(name, room)))
+        }
         None | Some(Odd::Text) => short(&said.message, room),
         Some(Odd::Empty) => "nothing was said about it".to_owned(),
         Some(Odd::Binary) => "what was said about it cannot be read".to_owned(),
