@@ -1,7 +1,7 @@
 //! Dialects: the vendors' protocols. A request becomes a body, a stream of events becomes deltas.
 //!
 //! Each dialect has three files: `wire` (the vendor's JSON), `encode` (pure) and `decode` (a small
-//! state machine, pure). What they share is decided before them: [`carry`](crate::carry) makes of
+//! state machine, pure). What they share is decided before them: `carry` makes of
 //! any context a conversation that every protocol can say.
 
 pub(crate) mod anthropic;
