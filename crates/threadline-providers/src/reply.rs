@@ -9,7 +9,6 @@ mod signs;
 mod times;
 mod words;
 
-use threadline_core::history::fact::FailureKind;
 use threadline_core::history::metadata::{Metadata, Value};
 
 use self::said::Said;
@@ -92,18 +91,6 @@ const HEADERS: [(&str, &str); 25] = [
     ("x-ratelimit-remaining", "requests_remaining"),
     ("x-ratelimit-reset", "requests_reset"),
 ];
-
-/// Whether asking again is what the caller can do.
-const fn may_pass(kind: FailureKind) -> bool {
-    match kind {
-        FailureKind::Busy | FailureKind::Protocol | FailureKind::Unreachable => true,
-        FailureKind::ContextTooLong
-        | FailureKind::Unauthorised
-        | FailureKind::QuotaSpent
-        | FailureKind::Refused
-        | FailureKind::Cancelled => false,
-    }
-}
 
 #[cfg(test)]
 mod tests;

@@ -127,6 +127,16 @@ pub(crate) fn openapi_subset(text: &str) -> Fitted {
     }
 }
 
+/// A schema, and whether the model is held to it: only if it may be, and if that does not change
+/// what the schema says. Held to another than its own, a call would not fit the tool.
+pub(crate) fn held(text: &str, may_be: bool) -> (Fitted, bool) {
+    let strict = may_be.then(|| strict(text)).flatten();
+    match strict.filter(|fitted| fitted.changes.is_empty()) {
+        Some(fitted) => (fitted, true),
+        None => (object_root(text), false),
+    }
+}
+
 /// The schema for a model that is held to it: every property is required, one that was not may be
 /// null, and no others are allowed. None if that would change what the schema says.
 pub(crate) fn strict(text: &str) -> Option<Fitted> {

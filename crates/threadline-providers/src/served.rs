@@ -11,6 +11,7 @@ use crate::dialect::Dialect;
 use crate::endpoint::Endpoint;
 use crate::failed::Failed;
 use crate::http::{Call, Http, Timeouts};
+use crate::quirks::AnthropicVersion;
 use crate::reply;
 
 /// How long a list may take as a whole.
@@ -63,7 +64,10 @@ impl Asked<'_> {
     async fn get(&self, url: &str) -> Result<Vec<u8>, Failed> {
         let mut headers = self.endpoint.headers.clone();
         if self.endpoint.dialect() == Some(Dialect::Anthropic) {
-            headers.push(("anthropic-version".to_owned(), "2023-06-01".to_owned()));
+            headers.push((
+                "anthropic-version".to_owned(),
+                AnthropicVersion::default().name().to_owned(),
+            ));
         }
         let key = self.key.as_ref().map(|(header, secret)| (*header, secret));
         let call = Call { url, headers: &headers, key };

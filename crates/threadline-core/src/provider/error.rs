@@ -30,13 +30,6 @@ impl ProviderError {
     ///
     /// A request that is too long is not the same request once it is shorter.
     pub const fn may_pass(&self) -> bool {
-        match self.kind {
-            FailureKind::Busy | FailureKind::Protocol | FailureKind::Unreachable => true,
-            FailureKind::ContextTooLong
-            | FailureKind::Unauthorised
-            | FailureKind::QuotaSpent
-            | FailureKind::Refused
-            | FailureKind::Cancelled => false,
-        }
+        self.kind.may_pass()
     }
 }

@@ -3,8 +3,8 @@
 
 use threadline_core::history::fact::FailureKind;
 
+use super::header;
 use super::said::{Odd, Said};
-use super::{header, may_pass};
 
 /// Codes, types and reasons, in small letters, and what they mean whatever the status is.
 const CODES: [(FailureKind, &[&str]); 6] = [
@@ -123,8 +123,8 @@ pub(super) fn kind(status: Option<u16>, headers: &[(String, String)], said: &Sai
         .or_else(|| by_words(status, said))
         .unwrap_or_else(|| by_status(status, said));
     match (header(headers, "x-should-retry"), status) {
-        (Some("false"), Some(429)) if may_pass(kind) => FailureKind::QuotaSpent,
-        (Some("false"), _) if may_pass(kind) => FailureKind::Refused,
+        (Some("false"), Some(429)) if kind.may_pass() => FailureKind::QuotaSpent,
+        (Some("false"), _) if kind.may_pass() => FailureKind::Refused,
         (Some("true"), _) if kind == FailureKind::Refused => FailureKind::Busy,
         _ => kind,
     }

@@ -2,6 +2,7 @@
 
 use FailureKind::{Busy, ContextTooLong, Protocol, QuotaSpent, Refused, Unauthorised};
 use proptest::prelude::*;
+use threadline_core::history::fact::FailureKind;
 
 use super::*;
 

@@ -144,3 +144,17 @@ pub enum FailureKind {
     /// Nothing: someone stopped it.
     Cancelled,
 }
+
+impl FailureKind {
+    /// Whether the same request may get an answer when it is asked again.
+    pub const fn may_pass(self) -> bool {
+        match self {
+            Self::Busy | Self::Protocol | Self::Unreachable => true,
+            Self::ContextTooLong
+            | Self::Unauthorised
+            | Self::QuotaSpent
+            | Self::Refused
+            | Self::Cancelled => false,
+        }
+    }
+}

@@ -17,7 +17,7 @@ use crate::carry::{Carried, carry};
 use crate::dialect::Encoded;
 use crate::names::Names;
 use crate::quirks::{EffortField, MaxTokensField, Quirks, ToolChoiceSupport};
-use crate::schema;
+use crate::schema::{self, held};
 
 /// The effort of a model that must not think.
 const NO_EFFORT: &str = "none";
@@ -75,10 +75,7 @@ fn spec<'a>(
     repairs: &mut Vec<Repair>,
 ) -> Tool<'a> {
     let may_be_held = quirks.strict_field && request.target.profile.strict_tools && tool.strict;
-    // Held to another schema than its own, a call would not fit the tool.
-    let held = schema::strict(&tool.schema).filter(|held| may_be_held && held.changes.is_empty());
-    let is_held = held.is_some();
-    let fitted = held.unwrap_or_else(|| schema::object_root(&tool.schema));
+    let (fitted, is_held) = held(&tool.schema, may_be_held);
     repairs.extend(fitted.repairs(&tool.name));
     let function = Spec {
         name: names.to_wire(&tool.name).to_owned(),
@@ -181,9 +178,10 @@ fn form(request: &Request, quirks: &Quirks, repairs: &mut Vec<Repair>) -> Option
         repairs.push(Repair { entry: None, what: what.into() });
         return None;
     }
-    let held = schema::strict(text).filter(|held| quirks.strict_field && held.changes.is_empty());
-    let is_held = held.is_some();
-    let fitted = held.unwrap_or_else(|| schema::json_schema(text));
+    let strict = quirks.strict_field.then(|| schema::strict(text)).flatten();
+    let strict = strict.filter(|fitted| fitted.changes.is_empty());
+    let is_held = strict.is_some();
+    let fitted = strict.unwrap_or_else(|| schema::json_schema(text));
     repairs.extend(fitted.repairs(name));
     Some(ResponseFormat::JsonSchema {
         name: Names::new(&[Arc::clone(name)], FORM_NAME_CAP).to_wire(name).to_owned(),

@@ -27,7 +27,7 @@ use crate::carry::{Call, Carried, Media, ModelTurn, Piece, Result, Said, Turn, c
 use crate::dialect::Encoded;
 use crate::names::Names;
 use crate::quirks::{Quirks, ToolChoiceSupport};
-use crate::schema::{self, Fitted};
+use crate::schema::held;
 
 /// The least that an answer may be capped at.
 const LEAST_OUTPUT_TOKENS: u32 = 16;
@@ -225,15 +225,6 @@ fn tools<'a>(
         }
     };
     carried.tools.iter().map(tool).collect()
-}
-
-/// A schema, and whether the model is held to it: only if that does not change what it says.
-fn held(text: &str, strict: bool) -> (Fitted, bool) {
-    let strict = strict.then(|| schema::strict(text)).flatten();
-    match strict.filter(|fitted| fitted.changes.is_empty()) {
-        Some(fitted) => (fitted, true),
-        None => (schema::object_root(text), false),
-    }
 }
 
 fn choice<'a>(
