@@ -19,25 +19,30 @@ mod cut;
 mod event;
 mod failing;
 mod items;
+mod peers;
 mod place;
 pub mod planted;
 mod policy;
 mod recapping;
 mod setting;
 mod step;
+mod timing;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 pub use command::{Command, Gather, Notice, Rest, Run, Stopped};
 pub use event::{Alarm, Event, Outcome, Past, Setback, Ticket};
+pub use peers::CALL_AGENT;
 pub use setting::{Limits, Setting, Toolset, ToolsetRefused};
 pub use step::{CallStep, RunState, Step, next_step, run_state};
+pub use timing::{CLEAR_TIMER, SET_TIMER, WAIT};
 
 use self::appending::Appending;
 use self::asking::Asking;
 use self::calls::{CallText, Running};
 use self::items::{Cancelling, Rewinding};
+use self::peers::Ended;
 use self::place::Landed;
 use self::recapping::RecapItem;
 use self::setting::Shown;
@@ -45,6 +50,7 @@ use crate::clock::Timestamp;
 use crate::history::History;
 use crate::history::entry::Entry;
 use crate::history::fact::{AgentJoined, Fact};
+use crate::history::state::Peer;
 use crate::id::{AgentId, CallId, ConversationId, Seq};
 use crate::inbox::{Item, ItemNumber};
 use crate::widget::Widgets;
@@ -79,8 +85,10 @@ pub struct Driver {
     rewinding: Option<Rewinding>,
     /// Agents whose model is not asked before a while has passed.
     paused: BTreeMap<AgentId, Ticket>,
-    /// What agents are shown of their tools, by their settings.
-    shown: BTreeMap<AgentId, (Arc<AgentJoined>, Shown)>,
+    /// What agents are shown of their tools, by their settings and who is there.
+    shown: BTreeMap<AgentId, (Arc<AgentJoined>, Arc<Vec<Peer>>, Shown)>,
+    /// How turns ended of which someone is still to be told.
+    endings: BTreeMap<Seq, Ended>,
     tickets: u64,
     wake_at: Option<Timestamp>,
     resting: bool,
@@ -100,7 +108,7 @@ pub struct Opening {
 
 impl Opening {
     /// The entries that a driver of this history needs: outputs whose calls are open, and the
-    /// newest starts of those calls.
+    /// newest starts of those calls, and ends of turns of which a caller is still to be told.
     pub fn needs(history: &History) -> Vec<Seq> {
         let mut seqs = BTreeSet::new();
         for agent in history.state().agents.values() {
@@ -109,6 +117,7 @@ impl Opening {
                 seqs.extend(call.started.map(|started| started.seq));
             }
         }
+        seqs.extend(peers::wanted_endings(history));
         seqs.into_iter().collect()
     }
 }
@@ -133,6 +142,7 @@ impl Driver {
             rewinding: None,
             paused: BTreeMap::new(),
             shown: BTreeMap::new(),
+            endings: BTreeMap::new(),
             tickets: 0,
             wake_at: None,
             resting: false,
@@ -140,6 +150,7 @@ impl Driver {
         };
         for entry in &opening.entries {
             driver.note_texts(entry);
+            driver.note_ending(entry);
         }
         driver
     }

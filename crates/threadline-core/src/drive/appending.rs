@@ -104,6 +104,7 @@ impl Driver {
         }
         for placed in &batch.entries {
             self.note_texts(&placed.entry);
+            self.note_ending(&placed.entry);
             out.push(Command::Publish(Notice::Entry(Arc::new(placed.entry.clone()))));
         }
         for Move { agent, from, to } in moves {

@@ -19,7 +19,7 @@ use crate::history::entry::Entry;
 use crate::history::fact::{
     AgentJoined, Digest, FailureKind, InvocationStarted, Output, ProjectionOptions, Purpose,
 };
-use crate::history::state::Failed;
+use crate::history::state::{Failed, Peer};
 use crate::id::{AgentId, Seq};
 use crate::provider::{
     ANSWER_CAP_BYTES, Assembled, Assembler, Delta, Partial, Prepared, Progress, ProviderError,
@@ -143,7 +143,8 @@ impl Driver {
         let Some(state) = self.history.agent(agent) else { return };
         let joined = state.turn.as_ref().map_or(&state.joined, |turn| &turn.joined);
         let joined = Arc::clone(joined);
-        let shown = self.shown_by(agent, &joined);
+        let peers = state.turn.as_ref().map(|turn| Arc::clone(&turn.peers)).unwrap_or_default();
+        let shown = self.shown_by(agent, &joined, &peers);
         let target = &chosen.target;
         let model = (&target.invocation, &target.profile);
         let screens = self.widgets.screens(agent);
@@ -157,13 +158,19 @@ impl Driver {
         self.asking.insert(agent, asking);
     }
 
-    /// What an agent is shown of its tools: made again only when its settings change.
-    fn shown_by(&mut self, agent: AgentId, joined: &Arc<AgentJoined>) -> Shown {
+    /// What an agent is shown of its tools: made again only when its settings or its peers change.
+    fn shown_by(
+        &mut self,
+        agent: AgentId,
+        joined: &Arc<AgentJoined>,
+        peers: &Arc<Vec<Peer>>,
+    ) -> Shown {
         match self.shown.get(&agent) {
-            Some((of, shown)) if of == joined => shown.clone(),
+            Some((of, beside, shown)) if of == joined && beside == peers => shown.clone(),
             Some(_) | None => {
-                let shown = self.setting.shown_to(joined);
-                self.shown.insert(agent, (Arc::clone(joined), shown.clone()));
+                let shown = self.setting.shown_to(joined, peers);
+                let kept = (Arc::clone(joined), Arc::clone(peers), shown.clone());
+                self.shown.insert(agent, kept);
                 shown
             }
         }

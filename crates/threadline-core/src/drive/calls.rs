@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use super::command::{Command, Run};
 use super::event::Outcome;
+use super::peers::CALL_AGENT;
 use super::place::{Landed, Sheet};
 use super::planted::planted;
 use super::policy::verdict;
 use super::setting::Known;
 use super::step::CallStep;
+use super::timing::{CLEAR_TIMER, SET_TIMER, WAIT};
 use super::{Driver, Toolset};
 use crate::history::entry::Entry;
 use crate::history::fact::{
@@ -34,6 +36,11 @@ impl CallText {
     pub(super) fn new(call: &ToolCall) -> Self {
         let (name, raw) = (Arc::clone(&call.name), Arc::clone(&call.arguments));
         Self { name, raw, ran_with: None }
+    }
+
+    /// The arguments, as they were written.
+    pub(super) fn raw(&self) -> &str {
+        &self.raw
     }
 
     /// An end in our own words.
@@ -108,6 +115,12 @@ impl Driver {
             Ok(fit) => fit,
             Err(why) => return self.finish(sheet, agent, id, Status::Failed, &why),
         };
+        let runs = matches!(fit.known.spec.handling, Handling::Run(_));
+        let tool = &fit.known.spec.name;
+        if runs && let Some(who) = Self::beyond(sheet.draft.history(), agent, tool) {
+            let text = format!("not run: {who}, for whom you work, may not use {tool}");
+            return self.finish(sheet, agent, id, Status::Skipped, &text);
+        }
         let digest = Digest::of(fit.arguments.text.as_bytes());
         let authority = match approved {
             Some((authority, shown)) if shown == digest => authority,
@@ -134,7 +147,13 @@ impl Driver {
             }
         };
         match fit.known.spec.handling {
-            Handling::Recorded => self.derive(sheet, agent, id, &fit.arguments),
+            Handling::Recorded => match &*fit.known.spec.name {
+                CALL_AGENT => self.call_agent(sheet, agent, id, &fit.arguments),
+                tool @ (WAIT | SET_TIMER | CLEAR_TIMER) => {
+                    self.call_for_time(sheet, agent, id, tool, &fit.arguments);
+                }
+                _ => self.derive(sheet, agent, id, &fit.arguments),
+            },
             Handling::Run(rules) => {
                 self.start(sheet, agent, id, rules, authority, fit.arguments, 1);
             }
@@ -212,11 +231,8 @@ impl Driver {
     /// widgets go in the order in which they were made.
     fn derive(&mut self, sheet: &mut Sheet<'_>, agent: AgentId, id: CallId, arguments: &Validated) {
         let Some(state) = sheet.draft.history().agent(agent) else { return };
-        let is_recorded = |name: &str| {
-            let known = self.setting.tools.get(name);
-            known.is_some_and(|known| known.spec.handling == Handling::Recorded)
-        };
         let joined = Arc::clone(&state.joined);
+        let is_recorded = |name: &str| self.setting.widgets.owner(&joined, name).is_some();
         let mut earlier = state.open_calls().take_while(|(other, _)| *other != id);
         if earlier.any(|(_, call)| call.finished.is_none() && is_recorded(&call.name)) {
             return;
@@ -254,18 +270,11 @@ impl Driver {
             warnings: arguments.warnings.clone(),
             error: None,
         };
-        let before = (sheet.draft.mark(), sheet.widgets.clone());
+        let before = sheet.mark();
         let placed = changes.into_iter().all(|changed| sheet.place_for(agent, changed, id))
             && Self::place_finished(sheet, agent, finished, Some(reply.metadata));
         if !placed {
-            // All of it or nothing: it comes first in the next batch. What does not fit even
-            // there is refused.
-            sheet.draft.back_to(before.0);
-            sheet.widgets = before.1;
-            if sheet.draft.is_empty() {
-                let words = "not done: it changes too much at once";
-                self.finish(sheet, agent, id, Status::Failed, words);
-            }
+            self.not_whole(sheet, before, agent, id, "not done: it changes too much at once");
         }
     }
 
@@ -407,7 +416,7 @@ impl Driver {
     }
 
     /// What a model wrote of a call: on record, or on the sheet.
-    fn texts_in<'a>(&'a self, sheet: &'a Sheet<'_>, id: CallId) -> Option<&'a CallText> {
+    pub(super) fn texts_in<'a>(&'a self, sheet: &'a Sheet<'_>, id: CallId) -> Option<&'a CallText> {
         self.texts.get(&id).or_else(|| sheet.texts.get(&id))
     }
 }

@@ -3,6 +3,7 @@
 use super::Driver;
 use super::choosing::wait_ms;
 use super::command::Command;
+use super::peers::spent_together;
 use super::place::{Beside, Ending, Failure, Landed, Sheet, counted, failed, turn_of};
 use super::planted::planted;
 use crate::history::History;
@@ -97,15 +98,17 @@ impl Driver {
         if turn.steps >= limits.steps {
             return limit(Limit::Steps, format!("{} in one turn", counted(turn.steps, "step")));
         }
-        if let Some(most) = limits.turn_cost.filter(|most| turn.cost >= *most) {
-            return limit(Limit::Money, format!("{} of {most} in one turn", turn.cost));
+        // What agents spend for one another is spent together.
+        let (tokens, cost) = spent_together(history, agent);
+        if let Some(most) = limits.turn_cost.filter(|most| cost >= *most) {
+            return limit(Limit::Money, format!("{cost} of {most} in one turn"));
         }
         let spent = history.ledger().cost;
         if let Some(most) = limits.conversation_cost.filter(|most| spent >= *most) {
             return limit(Limit::Money, format!("{spent} of {most} in this conversation"));
         }
-        if let Some(most) = limits.turn_tokens.filter(|most| turn.tokens >= *most) {
-            return limit(Limit::Tokens, format!("{} of {most} tokens in one turn", turn.tokens));
+        if let Some(most) = limits.turn_tokens.filter(|most| tokens >= *most) {
+            return limit(Limit::Tokens, format!("{tokens} of {most} tokens in one turn"));
         }
         let usage = history.ledger().usage;
         let used = usage.input.saturating_add(usage.output);

@@ -14,7 +14,7 @@ use crate::history::Stamp;
 use crate::history::batch::Taken;
 use crate::history::fact::{
     AgentLeft, Answer, ApprovalGiven, Approver, EndReason, Fact, Input, InstructionSet, Note,
-    Pinned, Recap, Sender, Status, WidgetChanged,
+    Pinned, Recap, WidgetChanged,
 };
 use crate::history::state::{Agent, RecapRange, Stage};
 use crate::id::{AgentId, CallId, Seq};
@@ -26,7 +26,8 @@ const READ_AGAIN_MS: u64 = 1_000;
 
 /// A turn that is being stopped.
 pub(super) struct Cancelling {
-    item: ItemNumber,
+    /// The item that asked for it; none if it stops because its caller's turn does.
+    item: Option<ItemNumber>,
     /// The pause in which its calls have to stop.
     grace: Ticket,
     /// What had come of an answer.
@@ -105,8 +106,14 @@ impl Driver {
         let Some(state) = sheet.draft.history().agent(agent).filter(|agent| agent.present) else {
             return Err(NotPlaced::Refused(format!("agent {agent} is not in the conversation")));
         };
+        let waits =
+            state.open_calls().any(|(_, call)| call.timer.is_some() && call.finished.is_none());
+        if waits {
+            self.end_waits(sheet, agent);
+            return Ok(());
+        }
         let free = match (&state.stage, mode) {
-            (Stage::Resting, _) => true,
+            (Stage::Resting, _) => self.is_free(sheet.draft.history(), agent),
             (Stage::Asked | Stage::Sealed { .. }, Mode::Steer) => {
                 !self.asking.contains_key(&agent) && state.invoking.is_none()
             }
@@ -220,6 +227,17 @@ impl Driver {
         if !sheet.draft.history().agent(agent).is_some_and(Agent::in_turn) {
             return Err(NotPlaced::Refused("nothing to cancel: no turn was under way".to_owned()));
         }
+        self.cancel_turn(agent, Some(item), out);
+        // Those who work for it stop with it.
+        for child in Self::children(sheet.draft.history(), agent) {
+            if !self.cancelling.contains_key(&child) {
+                self.cancel_turn(child, None, out);
+            }
+        }
+        Ok(())
+    }
+
+    fn cancel_turn(&mut self, agent: AgentId, item: Option<ItemNumber>, out: &mut Vec<Command>) {
         let mut partial = Partial::default();
         if let Some(asking) = self.asking.remove(&agent) {
             partial = asking.partial();
@@ -241,7 +259,6 @@ impl Driver {
             out.push(Command::Sleep { alarm: Alarm::Grace(agent, grace), ms });
         }
         self.cancelling.insert(agent, Cancelling { item, grace, partial });
-        Ok(())
     }
 
     /// Calls that did not stop in their time are given up.
@@ -255,9 +272,11 @@ impl Driver {
     pub(super) fn place_cancels(&mut self, sheet: &mut Sheet<'_>) {
         for (agent, cancelling) in std::mem::take(&mut self.cancelling) {
             let runs = self.running.values().any(|running| running.agent == agent);
-            let ended = !runs && {
+            // A turn ends after those that were begun for it, so that none of them is left.
+            let children = Self::children(sheet.draft.history(), agent);
+            let ended = !runs && children.is_empty() && {
                 let ending = Ending {
-                    takes: Some(cancelling.item).filter(|item| !sheet.draft.takes(*item)),
+                    takes: cancelling.item.filter(|item| !sheet.draft.takes(*item)),
                     partial: cancelling.partial.clone(),
                     ..Ending::new(EndReason::Cancelled, String::new())
                 };
@@ -271,26 +290,8 @@ impl Driver {
 
     /// Fires timers, and answers questions that nobody answered.
     pub(super) fn place_due(&mut self, sheet: &mut Sheet<'_>) {
+        self.place_timers(sheet);
         let at = sheet.at;
-        let timers = sheet.draft.history().state().timers.iter();
-        let timers = timers.filter(|(_, timer)| timer.set.when <= at);
-        let timers: Vec<_> = timers.map(|(seq, timer)| (*seq, timer.clone())).collect();
-        for (set, timer) in timers {
-            if let Some(call) = timer.set.call {
-                self.finish(sheet, timer.agent, call, Status::Success, "the time has come");
-                continue;
-            }
-            let text = if timer.set.text.trim().is_empty() {
-                "the time has come".into()
-            } else {
-                Arc::clone(&timer.set.text)
-            };
-            let rests = next_step(sheet.draft.history(), timer.agent) == Step::Rest;
-            if rests && !self.cancelling.contains_key(&timer.agent) {
-                let input = Input { from: Sender::Timer { set }, ..Input::from_person(text) };
-                drop(sheet.place(timer.agent, input, Beside::cause(set)));
-            }
-        }
         let agents = sheet.draft.history().state().agents.iter();
         let expired = agents.flat_map(|(agent, state)| {
             let asked = state.open_calls().filter_map(|(id, call)| Some((id, call.approval?)));

@@ -17,7 +17,7 @@ use crate::history::fact::{
     Recap, Status, ToolFinished, TurnEnded,
 };
 use crate::history::metadata::Metadata;
-use crate::history::{Draft, History, Proposal, Refused, Stamp};
+use crate::history::{Draft, DraftMark, History, Proposal, Refused, Stamp};
 use crate::id::{AgentId, CallId, EntryId, IdSource, Seq};
 use crate::inbox::ItemNumber;
 use crate::provider::Partial;
@@ -83,6 +83,13 @@ pub(super) struct Sheet<'a> {
     pub(super) full: bool,
 }
 
+/// How far a sheet was filled.
+pub(super) struct SheetMark {
+    draft: DraftMark,
+    widgets: Widgets,
+    moves: usize,
+}
+
 /// Why a fact was not placed.
 pub(super) enum NotPlaced {
     /// It belongs into the next batch.
@@ -92,6 +99,19 @@ pub(super) enum NotPlaced {
 }
 
 impl Sheet<'_> {
+    /// How far it is filled: what comes after can be taken back as a whole.
+    pub(super) fn mark(&self) -> SheetMark {
+        let (widgets, moves) = (self.widgets.clone(), self.moves.len());
+        SheetMark { draft: self.draft.mark(), widgets, moves }
+    }
+
+    /// Takes back what was placed after a mark.
+    pub(super) fn back_to(&mut self, mark: SheetMark) {
+        self.draft.back_to(mark.draft);
+        self.widgets = mark.widgets;
+        self.moves.truncate(mark.moves);
+    }
+
     /// Places a fact.
     pub(super) fn place(
         &mut self,
@@ -249,6 +269,7 @@ impl Driver {
         loop {
             let before = sheet.placed();
             self.place_landed(&mut sheet, out);
+            self.place_returns(&mut sheet);
             self.place_items(&mut sheet, out);
             if self.rewinding.is_some() {
                 // Nothing is placed yet, and nothing may be before the rewind is.
@@ -256,6 +277,7 @@ impl Driver {
             }
             self.place_cancels(&mut sheet);
             self.place_due(&mut sheet);
+            self.place_replies(&mut sheet);
             let agents: Vec<AgentId> =
                 sheet.draft.history().state().agents.keys().copied().collect();
             for agent in agents {

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::{peers, timing};
 use crate::history::fact::{AgentJoined, Digest, Money};
+use crate::history::state::Peer;
 use crate::id::IdSource;
 use crate::provider::Models;
 use crate::tokens::TokenCounter;
@@ -52,6 +54,10 @@ pub struct Limits {
     pub call_attempts: u32,
     /// The most calls of an agent that run at a time.
     pub side_by_side: usize,
+    /// The most agents that wait for one another.
+    pub depth: usize,
+    /// The most turns that begin in a row without a person.
+    pub alone: u32,
     /// Whether a recap is written when folded exchanges no longer fit.
     pub recaps: bool,
     /// How long a person has to answer a question.
@@ -74,6 +80,8 @@ impl Default for Limits {
             pauses: 5,
             call_attempts: 3,
             side_by_side: 8,
+            depth: 4,
+            alone: 100,
             recaps: true,
             approval_ms: 15 * 60 * 1000,
             grace_ms: 6_000,
@@ -118,14 +126,15 @@ impl Known {
 }
 
 impl Toolset {
-    /// These tools and the tools of these widgets. Refused if two share a name, or if a schema
-    /// is none.
+    /// These tools, the tools of these widgets, and those by which agents call each other and
+    /// wait. Refused if two share a name, or if a schema is none.
     pub fn new(
         specs: impl IntoIterator<Item = Arc<ToolSpec>>,
         widgets: &Registry,
     ) -> Result<Self, ToolsetRefused> {
         let mut tools = BTreeMap::new();
-        for spec in specs.into_iter().chain(widgets.all_tools()) {
+        let own = timing::specs().into_iter().chain([peers::spec()]).map(Arc::new);
+        for spec in specs.into_iter().chain(widgets.all_tools()).chain(own) {
             let name = Arc::clone(&spec.name);
             if tools.insert(Arc::clone(&name), Known::new(spec)?).is_some() {
                 return Err(NameTaken { name }.into());
@@ -163,14 +172,22 @@ impl Setting {
     }
 
     /// The tools that an agent is shown, and the digest of their form as an attachment.
-    pub fn catalogue_of(&self, joined: &AgentJoined) -> (Arc<Catalogue>, Option<Digest>) {
-        let Shown { catalogue, kept } = self.shown_to(joined);
+    pub fn catalogue_of(
+        &self,
+        joined: &AgentJoined,
+        peers: &[Peer],
+    ) -> (Arc<Catalogue>, Option<Digest>) {
+        let Shown { catalogue, kept } = self.shown_to(joined, peers);
         (catalogue, kept.map(|(digest, _)| digest))
     }
 
     /// What an agent is shown of its tools.
-    pub(super) fn shown_to(&self, joined: &AgentJoined) -> Shown {
-        let tools = self.tools_of(joined);
+    pub(super) fn shown_to(&self, joined: &AgentJoined, peers: &[Peer]) -> Shown {
+        let shown = |spec: Arc<ToolSpec>| match &*spec.name {
+            peers::CALL_AGENT => peers::shown(&spec, peers).map(Arc::new),
+            _ => Some(spec),
+        };
+        let tools: Vec<_> = self.tools_of(joined).into_iter().filter_map(shown).collect();
         if tools.is_empty() {
             return Shown { catalogue: Arc::default(), kept: None };
         }

@@ -9,14 +9,14 @@ use super::batch::{Interaction, LastMessage, MessageKind};
 use super::counts::{Counts, gist, one_line};
 use super::entry::Entry;
 use super::fact::{
-    AgentJoined, Described, Fact, Input, Invocation, InvocationFailed, Output, Purpose, Recap,
-    Sender, Stop, TimerSet, ToolResults, Usage,
+    AgentJoined, CallMode, Described, Fact, Input, Invocation, InvocationFailed, Output, Purpose,
+    Recap, Sender, Stop, TimerSet, ToolResults, Usage,
 };
 use super::rule::Rule;
 use super::sections::Levels;
 use super::state::{
-    Agent, Correction, Finished, Ledger, OpenCall, OpenOutput, PathState, RecapRange, Stage, Timer,
-    Turn,
+    Agent, Caller, Correction, Finished, Ledger, OpenCall, OpenOutput, PathState, Peer, RecapRange,
+    Reply, Stage, Timer, Turn,
 };
 use crate::id::{AgentId, Seq};
 use crate::outline::{OutlineRow, RowKind};
@@ -31,6 +31,8 @@ pub const TIMERS_CAP: usize = 1024;
 pub const RECAPS_CAP: usize = 1024;
 /// The most widgets of an agent.
 pub const WIDGETS_CAP: usize = 256;
+/// The most answers that wait for agents that did not wait for them; one beyond is not delivered.
+const REPLIES_CAP: usize = 1024;
 /// The most rules.
 pub const POLICIES_CAP: usize = 1024;
 /// The most different tools that a turn's line names; the rest are not listed.
@@ -110,6 +112,7 @@ impl PathState {
                     return Err(Rule::NotResting(entry.agent));
                 }
                 agent.present = false;
+                self.replies.retain(|reply| reply.to != entry.agent);
             }
             Fact::InstructionSet(_) => {
                 self.agent_mut(entry.agent)?.instruction = Some((entry.seq, counts.tokens.live));
@@ -247,14 +250,23 @@ impl PathState {
         if let Sender::Timer { set } = input.from {
             self.timer_fired(set, entry)?;
         }
-        let pins = Arc::clone(&self.pins);
+        let caller = self.caller_of(entry.agent, &input.from);
+        let by_person = matches!(input.from, Sender::Person { .. });
+        if by_person {
+            self.alone = 0;
+        }
         let agent = self.agent_mut(entry.agent)?;
         match &agent.stage {
             Stage::Calling(open) => return Err(Rule::Unsealed(open.output)),
             Stage::Resting => {
+                let (pins, peers) = (Arc::clone(&self.pins), self.peers(entry.agent));
+                let agent = self.agent_mut(entry.agent)?;
                 agent.stage = Stage::Asked;
-                agent.turn = Some(Turn::new(entry.seq, transcript, agent, pins));
+                let turn = Turn::new(entry.seq, transcript, agent, pins, peers);
+                agent.turn = Some(Turn { caller, ..turn });
+                agent.ended = None;
                 self.last_turn = Some(entry.seq);
+                self.alone = self.alone.saturating_add(u32::from(!by_person));
             }
             Stage::Asked | Stage::Sealed { .. } => {
                 agent.stage = Stage::Asked;
@@ -284,6 +296,45 @@ impl PathState {
             });
         }
         Ok(row)
+    }
+
+    /// The call that an input comes from; one that answers a call comes from none, and is
+    /// delivered by this.
+    fn caller_of(&mut self, to: AgentId, from: &Sender) -> Option<Caller> {
+        let Sender::Agent { agent, call: Some(call) } = *from else { return None };
+        let answers = |reply: &Reply| reply.to == to && reply.call == call && reply.from == agent;
+        if let Some(place) = self.replies.iter().position(answers) {
+            self.replies.remove(place);
+            return None;
+        }
+        let mut calls = self.agents.get(&agent)?.open_calls();
+        let (_, open) = calls.find(|(id, _)| *id == call)?;
+        let mode = open.child.filter(|(child, _)| *child == to).map(|(_, mode)| mode)?;
+        Some(Caller { agent, call, mode })
+    }
+
+    /// The agents beside one, by name.
+    fn peers(&self, of: AgentId) -> Arc<Vec<Peer>> {
+        let others = self.agents.iter().filter(|(id, agent)| **id != of && agent.present);
+        let peer = |joined: &AgentJoined| Peer {
+            name: Arc::clone(&joined.name),
+            description: Arc::clone(&joined.description),
+        };
+        let mut peers: Vec<Peer> = others.map(|(_, agent)| peer(&agent.joined)).collect();
+        peers.sort();
+        Arc::new(peers)
+    }
+
+    /// A turn has ended: who called and did not wait gets an answer.
+    fn ended(&mut self, of: AgentId, at: Seq) {
+        let Some(agent) = self.agents.get_mut(&of).map(Arc::make_mut) else { return };
+        agent.ended = Some(at);
+        let caller = agent.turn.as_ref().and_then(|turn| turn.caller);
+        if let Some(Caller { agent: to, call, mode: CallMode::Send }) = caller
+            && self.replies.len() < REPLIES_CAP
+        {
+            self.replies.push(Reply { to, call, from: of, ended: at });
+        }
     }
 
     fn output(
@@ -318,6 +369,9 @@ impl PathState {
         let row = agent.row(entry, kind, counts, counts.tokens.live, gist(&entry.fact));
         if answers {
             self.message(entry, MessageKind::Answer, || text);
+        }
+        if rests {
+            self.ended(entry.agent, entry.seq);
         }
         if let Some((invocation, ours)) = expected {
             self.correct(invocation, ours, output.usage.input);
@@ -443,7 +497,9 @@ impl PathState {
             Stage::Asked | Stage::Sealed { .. } => agent.stage = Stage::Resting,
         }
         agent.invoking = None;
-        Ok(agent.row(entry, RowKind::Ended, counts, counts.tokens.live, gist(&entry.fact)))
+        let row = agent.row(entry, RowKind::Ended, counts, counts.tokens.live, gist(&entry.fact));
+        self.ended(entry.agent, entry.seq);
+        Ok(row)
     }
 
     fn recap(

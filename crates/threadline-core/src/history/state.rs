@@ -41,6 +41,11 @@ pub struct PathState {
     pub first_input: Option<Seq>,
     /// The first input of the newest turn of any agent.
     pub last_turn: Option<Seq>,
+    /// Answers to agents that did not wait for them, oldest first: each becomes an input when its
+    /// addressee rests.
+    pub replies: Vec<Reply>,
+    /// How many turns in a row began without a person.
+    pub alone: u32,
     /// Where this conversation branched off, if it did.
     pub forked_from: Option<(ConversationId, Seq)>,
     /// The widgets that have changed, by the thread of the change, and when last.
@@ -80,6 +85,8 @@ pub struct Agent {
     pub stage: Stage,
     /// Its newest turn.
     pub turn: Option<Turn>,
+    /// The entry that ended its newest turn, if it has ended.
+    pub ended: Option<Seq>,
     /// How many exchanges its thread's path has.
     pub exchanges: u32,
     /// Whether the newest of them has its output, or ended without one.
@@ -129,6 +136,10 @@ pub struct Turn {
     pub instruction: Option<(Seq, u32)>,
     /// The pins as they were when it began.
     pub pins: Arc<BTreeSet<Seq>>,
+    /// The other agents as they were when it began, by name.
+    pub peers: Arc<Vec<Peer>>,
+    /// The call that began it, if an agent did.
+    pub caller: Option<Caller>,
     /// The route that the inputs which began it ask for, if one does.
     pub route: Option<Arc<str>>,
     /// The types of what was sent along with its inputs, each once.
@@ -165,6 +176,39 @@ pub struct Turn {
     pub tools: Vec<(Arc<str>, u32)>,
     /// Its newest output's text, shortened.
     pub output: String,
+}
+
+/// What an agent knows of another.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Peer {
+    /// What it is called.
+    pub name: Arc<str>,
+    /// What it is for.
+    pub description: Arc<str>,
+}
+
+/// The agent that began a turn by a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Caller {
+    /// The agent.
+    pub agent: AgentId,
+    /// Its call.
+    pub call: CallId,
+    /// Whether it waits.
+    pub mode: CallMode,
+}
+
+/// An answer to an agent that did not wait for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reply {
+    /// The agent that called.
+    pub to: AgentId,
+    /// Its call.
+    pub call: CallId,
+    /// The agent that answers.
+    pub from: AgentId,
+    /// The entry that ended its turn.
+    pub ended: Seq,
 }
 
 /// An invocation of the current step that failed.
@@ -325,6 +369,7 @@ impl Agent {
             live_sum: 0,
             stage: Stage::Resting,
             turn: None,
+            ended: None,
             exchanges: 0,
             answered: true,
             invoking: None,
@@ -334,6 +379,12 @@ impl Agent {
             interactions: 0,
             last_interaction: None,
         }
+    }
+
+    /// The agent that waits for its turn to end, if one does.
+    pub fn caller(&self) -> Option<Caller> {
+        let turn = self.turn.as_ref().filter(|_| self.in_turn())?;
+        turn.caller.filter(|caller| caller.mode == CallMode::Ask)
     }
 
     /// The calls that are not sealed, with their ids.

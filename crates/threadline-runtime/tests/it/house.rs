@@ -128,6 +128,11 @@ pub(crate) async fn house_with(script: &str, limits: Limits) -> House {
 
 /// A house with these models, and an agent in its conversation.
 pub(crate) async fn house_of(models: Asked, agent: NewAgent, limits: Limits) -> House {
+    house_of_many(models, &[agent], limits).await
+}
+
+/// A house with these models, and agents in its conversation.
+pub(crate) async fn house_of_many(models: Asked, agents: &[NewAgent], limits: Limits) -> House {
     let clock = Arc::new(ManualClock::new());
     let ids: Arc<dyn IdSource> = Arc::new(SeededIds::new(7));
     let memory = MemoryStore::new(
@@ -139,7 +144,7 @@ pub(crate) async fn house_of(models: Asked, agent: NewAgent, limits: Limits) -> 
     let store: Arc<dyn Storage> = Arc::new(memory.another_owner("the first".to_owned()));
     let effects = Effects::default();
     let runtime = runtime_of(models, &store, &clock, &effects, limits);
-    let id = runtime.create(&[agent]).await.unwrap();
+    let id = runtime.create(agents).await.unwrap();
     House { runtime, memory, store, effects, clock, id }
 }
 

@@ -11,7 +11,7 @@ use super::super::fact::{
     Output, Stop, Usage,
 };
 use super::super::rule::Rule;
-use super::super::state::{Agent, Failed, Frozen, Stage, Turn};
+use super::super::state::{Agent, Failed, Frozen, Peer, Stage, Turn};
 use super::{DESCRIPTION_CAP, MODELS_CAP, TURN_INPUTS_CAP, TURN_TOOLS_CAP};
 use crate::clock::Timestamp;
 use crate::context::plan::RESERVE_SHARE;
@@ -107,6 +107,7 @@ impl Turn {
         transcript: bool,
         agent: &Agent,
         pins: Arc<BTreeSet<Seq>>,
+        peers: Arc<Vec<Peer>>,
     ) -> Self {
         Self {
             start,
@@ -114,6 +115,8 @@ impl Turn {
             joined: Arc::clone(&agent.joined),
             instruction: agent.instruction,
             pins,
+            peers,
+            caller: None,
             route: None,
             media: Vec::new(),
             frozen: Vec::new(),

@@ -15,6 +15,7 @@ use threadline_core::history::fact::{
     AgentJoined, Digest, Fact, InvocationStarted, ProjectionOptions, Purpose,
 };
 use threadline_core::history::path::Path;
+use threadline_core::history::state::Peer;
 use threadline_core::id::{AgentId, ConversationId, Seq};
 use threadline_core::provider::{Provider, Target};
 use threadline_core::store::{self, OpenError, PIECE_CAP_BYTES, Page, Storage};
@@ -143,7 +144,7 @@ impl<'a> Eye<'a> {
         let (history, widgets) = self.opened(at).await?;
         let agent = agent.map_or_else(|| primary(&history), Ok)?;
         let joined = joined(&history, agent)?;
-        let (catalogue, digest) = self.setting.catalogue_of(&joined);
+        let (catalogue, digest) = self.setting.catalogue_of(&joined, &peers(&history, agent));
         let screens = widgets.screens(agent);
         let (model, ask) = match wanted {
             Wanted::Window(tokens) => (None, bare(agent, *tokens, &catalogue, screens)),
@@ -163,7 +164,7 @@ impl<'a> Eye<'a> {
         let agent = started.agent;
         let joined = joined(&history, agent)?;
         let digest = started.fact.catalogue;
-        let catalogue = self.catalogue_then(&joined, digest).await?;
+        let catalogue = self.catalogue_then(&joined, &peers(&history, agent), digest).await?;
         let ask = Ask {
             agent,
             options: started.fact.options,
@@ -265,10 +266,11 @@ impl<'a> Eye<'a> {
     async fn catalogue_then(
         &self,
         joined: &AgentJoined,
+        peers: &[Peer],
         digest: Option<Digest>,
     ) -> anyhow::Result<Arc<Catalogue>> {
         let Some(digest) = digest else { return Ok(Arc::default()) };
-        let (catalogue, today) = self.setting.catalogue_of(joined);
+        let (catalogue, today) = self.setting.catalogue_of(joined, peers);
         if today == Some(digest) {
             return Ok(catalogue);
         }
@@ -329,6 +331,12 @@ fn joined(history: &History, agent: AgentId) -> anyhow::Result<Arc<AgentJoined>>
     let agent = history.agent(agent).context("the agent is not there at that point")?;
     let joined = agent.turn.as_ref().map_or(&agent.joined, |turn| &turn.joined);
     Ok(Arc::clone(joined))
+}
+
+/// The agents beside one, as it knew them when its newest turn began.
+fn peers(history: &History, agent: AgentId) -> Arc<Vec<Peer>> {
+    let turn = history.agent(agent).and_then(|agent| agent.turn.as_ref());
+    turn.map(|turn| Arc::clone(&turn.peers)).unwrap_or_default()
 }
 
 /// A window of so many tokens of ours.

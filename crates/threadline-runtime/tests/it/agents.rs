@@ -1,0 +1,293 @@
+//! Agents that call each other, and agents that wait.
+
+use std::sync::Arc;
+
+use insta::assert_snapshot;
+use threadline_core::drive::{Limits, Rest};
+use threadline_core::history::fact::{AgentJoined, EndReason, Fact, Input, Status};
+use threadline_core::id::AgentId;
+use threadline_core::inbox::{Body, Item, Mode};
+use threadline_runtime::NewAgent;
+
+use crate::house::{House, house_of_many, scripted};
+
+fn agent(name: &str, description: &str, tools: &[&str]) -> NewAgent {
+    let joined = AgentJoined {
+        name: name.into(),
+        description: description.into(),
+        tools: tools.iter().copied().map(Arc::from).collect(),
+        primary: name == "planner",
+        ..AgentJoined::default()
+    };
+    NewAgent { joined, instruction: None }
+}
+
+/// A planner that may call two workers, who may call it and each other.
+async fn office(script: &str, limits: Limits) -> House {
+    let all = ["call_agent", "wait", "set_timer", "clear_timer", "read", "pay", "ask"];
+    let agents = [
+        agent("planner", "plans", &all),
+        agent("ada", "knows flowers", &all),
+        agent("bob", "knows birds", &["call_agent", "read", "write"]),
+    ];
+    house_of_many(scripted(script), &agents, limits).await
+}
+
+#[tokio::test]
+async fn two_workers_are_asked_side_by_side() {
+    let house = office(
+        r#"
+        turn when plan
+          call call_agent {"name":"ada","task":"name a flower"}
+          call call_agent {"name":"bob","task":"name a bird","context":"in spring"}
+        then
+          say {results}
+        turn when flower
+          call read {"do":"slow"}
+        then
+          say a rose
+        turn when bird
+          say a lark
+        "#,
+        Limits::default(),
+    )
+    .await;
+    assert_eq!(house.say("k1", "plan it").await, Rest::Idle);
+    assert_snapshot!(house.story().await, @r#"
+    @ bob joins tools=call_agent,read,write: knows birds
+    user {"client_key":"k1"}: plan it
+    planner asks scripted/scripted
+    planner: → call_agent {"name":"ada","task":"name a flower"} | call_agent {"name":"bob","task":"name a bird","context":"in spring"}
+    planner c6.0 calls ada
+    planner c6.0 to ada: name a flower
+    planner c6.1 calls bob
+    planner c6.1 to bob {"sections":[{"text":"name a bird"},{"text":"in spring","title":"Context"}]}
+    ada asks scripted/scripted
+    bob asks scripted/scripted
+    ada: → read {"do":"slow"}
+    read c13.0 starts read
+    bob: a lark
+    bob returns to c6.1
+    call_agent c6.1 ok: a lark
+    read c13.0 ok: done
+    ada results
+    ada asks scripted/scripted
+    ada: a rose
+    ada returns to c6.0
+    call_agent c6.0 ok: a rose
+    planner results
+    planner asks scripted/scripted
+    planner: a rose
+        a lark
+    "#);
+}
+
+#[tokio::test]
+async fn an_answer_that_nobody_waits_for_comes_as_a_message() {
+    let house = office(
+        r#"
+        turn when later
+          call call_agent {"name":"ada","task":"name a flower","wait":false}
+        then
+          say asked
+        turn when flower
+          say a rose
+        turn when Answer
+          say noted: {input}
+        "#,
+        Limits::default(),
+    )
+    .await;
+    assert_eq!(house.say("k1", "later").await, Rest::Idle);
+    assert_snapshot!(house.story().await, @r#"
+    @ bob joins tools=call_agent,read,write: knows birds
+    user {"client_key":"k1"}: later
+    planner asks scripted/scripted
+    planner: → call_agent {"name":"ada","task":"name a flower","wait":false}
+    planner c6.0 sends ada
+    planner c6.0 to ada: name a flower
+    call_agent c6.0 ok: ada has the task; its answer will come as a message
+    planner results
+    planner asks scripted/scripted
+    ada asks scripted/scripted
+    planner: asked
+    ada: a rose
+    ada c6.0 to planner {"sections":[{"text":"a rose","title":"Answer of ada"}]}
+    planner asks scripted/scripted
+    planner: noted: # Answer of ada
+        a rose
+    "#);
+}
+
+#[tokio::test]
+async fn an_ask_that_would_wait_for_itself_is_refused() {
+    let house = office(
+        r#"
+        turn when circle
+          call call_agent {"name":"ada","task":"go around"}
+        then
+          say {result}
+        turn when around
+          call call_agent {"name":"planner","task":"circle"}
+          call call_agent {"name":"ada","task":"around"}
+          call call_agent {"name":"eve","task":"anything"}
+        then
+          say {results}
+        "#,
+        Limits::default(),
+    )
+    .await;
+    assert_eq!(house.say("k1", "circle").await, Rest::Idle);
+    assert_snapshot!(house.story().await, @r#"
+    @ bob joins tools=call_agent,read,write: knows birds
+    user {"client_key":"k1"}: circle
+    planner asks scripted/scripted
+    planner: → call_agent {"name":"ada","task":"go around"}
+    planner c6.0 calls ada
+    planner c6.0 to ada: go around
+    ada asks scripted/scripted
+    ada: → call_agent {"name":"planner","task":"circle"} | call_agent {"name":"ada","task":"around"} | call_agent {"name":"eve","task":"anything"}
+    call_agent c10.0 failed: planner waits for your answer: give it, then call planner
+    call_agent c10.1 failed: an agent cannot call itself: do the task, or call another
+    call_agent c10.2 failed: there is no agent named "eve"; there are: planner, bob
+    ada results
+    ada asks scripted/scripted
+    ada: planner waits for your answer: give it, then call planner
+        an agent cannot call itself: do the task, or call another
+        there is no agent named "eve"; there are: planner, bob
+    ada returns to c6.0
+    call_agent c6.0 ok: planner waits for your answer: give it, then call planner
+        an agent cannot call itself: do the task, or call another
+        there is no agent named "eve"; there are: planner, bob
+    planner results
+    planner asks scripted/scripted
+    planner: planner waits for your answer: give it, then call planner
+        an agent cannot call itself: do the task, or call another
+        there is no agent named "eve"; there are: planner, bob
+    "#);
+}
+
+#[tokio::test]
+async fn two_that_call_each_other_at_once_do_not_wait_for_ever() {
+    let house = office(
+        r#"
+        turn when you-a
+          call read {"do":"slow"}
+        then
+          call call_agent {"name":"bob","task":"help-a"}
+        then
+          say ada: {result}
+        turn when you-b
+          call read {"do":"slow"}
+        then
+          call call_agent {"name":"ada","task":"help-b"}
+        then
+          say bob: {result}
+        turn when help
+          say helped
+        "#,
+        Limits::default(),
+    )
+    .await;
+    for (key, to, text) in [("a", AgentId(2), "you-a"), ("b", AgentId(3), "you-b")] {
+        let body = Body::Input(Input::from_person(text));
+        let item =
+            Item { client_key: key.into(), to: Some(to), mode: Mode::Queue, due: None, body };
+        house.runtime.submit(house.id, &item).await.unwrap();
+    }
+    assert_eq!(house.rest().await, Rest::Idle);
+    let story = house.story().await;
+    assert!(story.contains("waits for your answer"), "{story}");
+    assert!(story.contains("helped"), "{story}");
+}
+
+#[tokio::test]
+async fn a_cancelled_turn_takes_those_with_it_who_work_for_it() {
+    let house = office(
+        r#"
+        turn when deep
+          call call_agent {"name":"ada","task":"first"}
+        then
+          say {result}
+        turn when first
+          call call_agent {"name":"bob","task":"second"}
+        then
+          say {result}
+        turn when second
+          call read {"do":"until stopped"}
+        then
+          say {result}
+        "#,
+        Limits::default(),
+    )
+    .await;
+    house.submit("k1", Body::Input(Input::from_person("deep"))).await;
+    house.until("starts read").await;
+    house.submit("k2", Body::Cancel).await;
+    assert_eq!(house.rest().await, Rest::Idle);
+    let entries = house.entries().await;
+    let ends = entries.iter().filter(|entry| match &entry.fact {
+        Fact::TurnEnded(ended) => ended.reason == EndReason::Cancelled,
+        _ => false,
+    });
+    let who: Vec<u32> = ends.map(|entry| entry.agent.0).collect();
+    assert_eq!(who, [3, 2, 1], "the last that was called ends first");
+}
+
+#[tokio::test]
+async fn depth_tokens_and_authority_flow_down() {
+    let limits = Limits { depth: 1, ..Limits::default() };
+    let house = office(
+        r#"
+        turn when top
+          call call_agent {"name":"bob","task":"middle"}
+        then
+          say {result}
+        turn when middle
+          call call_agent {"name":"ada","task":"bottom"}
+          call write {"do":"it"}
+        then
+          say {results}
+        "#,
+        limits,
+    )
+    .await;
+    assert_eq!(house.say("k1", "top").await, Rest::Idle);
+    let story = house.story().await;
+    assert!(story.contains("agents call each other 1 deep already"), "{story}");
+    assert!(story.contains("not run: planner, for whom you work, may not use write"), "{story}");
+    assert_eq!(house.done(), []);
+}
+
+#[tokio::test]
+async fn a_wait_ends_with_its_time_or_with_a_message() {
+    let house = office(
+        r#"
+        turn when wait
+          call wait {"seconds":3600}
+        then
+          say {result}
+        turn when hello
+          say hello
+        "#,
+        Limits::default(),
+    )
+    .await;
+    assert_eq!(house.say("k1", "wait").await, Rest::Time);
+    house.clock.advance_ms(3_600_000);
+    house.runtime.start(house.id);
+    house.until("the time has come").await;
+    assert_eq!(house.rest().await, Rest::Idle);
+    assert_eq!(house.say("k2", "wait").await, Rest::Time);
+    house.submit("k3", Body::Input(Input::from_person("hello"))).await;
+    house.until("ended early").await;
+    assert_eq!(house.rest().await, Rest::Idle);
+    let entries = house.entries().await;
+    let told = entries.iter().filter_map(|entry| match &entry.fact {
+        Fact::ToolFinished(finished) if finished.status == Status::Success => {
+            Some(finished.result[0].text.to_string())
+        }
+        _ => None,
+    });
+    assert_eq!(told.collect::<Vec<_>>(), ["the time has come", "ended early: a message came"]);
+}
