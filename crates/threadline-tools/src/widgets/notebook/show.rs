@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use threadline_core::history::sections::{Section, Shorter};
 
-use super::edit::{Edit, Unfit};
+use super::edit::Edit;
+use super::find::Unfit;
 use super::{READ, TEXT_CAP_BYTES};
 use crate::text::{counted, one_line, shortened};
 
