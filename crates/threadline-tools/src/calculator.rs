@@ -15,8 +15,8 @@ use threadline_core::tool::{
     Handling, RunRules, Tool, ToolContext, ToolOutcome, ToolResult, ToolSpec,
 };
 
-use crate::arguments;
 use crate::text::{one_line, shortened};
+use crate::typed;
 use number::Number;
 
 /// The longest expression.
@@ -72,9 +72,9 @@ impl Tool for Calculator {
     }
 
     async fn call(&self, arguments: &str, _context: &ToolContext) -> ToolOutcome {
-        let Arguments { expression } = match arguments::read(arguments) {
+        let Arguments { expression } = match typed::read(arguments) {
             Ok(arguments) => arguments,
-            Err(message) => return arguments::failed(message),
+            Err(message) => return typed::failed(message),
         };
         let shown = one_line(&expression);
         let short = shortened(&shown, GIST_EXPRESSION_BYTES);

@@ -5,6 +5,7 @@
 //! improve, and old histories still give the same text, byte for byte. For every line the entry
 //! that wrote it is kept (`blame`).
 
+mod arguments;
 mod blame;
 mod change;
 mod edit;
@@ -13,22 +14,21 @@ mod show;
 
 use std::sync::Arc;
 
+use arguments::{Append, Read, Replace, ReplaceSpan};
 use change::Recorded;
 use edit::Edit;
 use find::{Anchored, Unfit};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use threadline_core::history::fact::Verdict;
 use threadline_core::history::metadata::{Metadata, Value};
 use threadline_core::history::sections::Section;
 use threadline_core::id::Seq;
-use threadline_core::tool::{Handling, ToolSpec};
+use threadline_core::tool::ToolSpec;
 use threadline_core::widget::{
     Change, ChangeRefused, Fragment, Refusal, Reply, Scope, StateUnreadable, View, Widget,
     WidgetCall, WidgetState,
 };
 
-use crate::arguments;
+use crate::typed;
 
 /// The most that a notebook holds. It may be raised and never lowered: what was recorded under it
 /// has to stay.
@@ -122,7 +122,7 @@ impl Notebook {
         operation: &'static str,
         arguments: &str,
     ) -> Result<T, Refusal> {
-        arguments::read(arguments).map_err(|message| {
+        typed::read(arguments).map_err(|message| {
             let unfit = Unfit::new("arguments_invalid", message);
             self.refusal(&unfit, &Tried::without_anchor(operation))
         })
@@ -187,31 +187,6 @@ impl Tried {
     }
 }
 
-#[derive(Deserialize)]
-struct Append {
-    text: String,
-}
-
-#[derive(Deserialize)]
-struct Replace {
-    find: String,
-    with: String,
-    anchor: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct ReplaceSpan {
-    start: String,
-    end: String,
-    with: String,
-    anchor: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Read {
-    line: Option<usize>,
-}
-
 impl Widget for Notebook {
     fn name(&self) -> &'static str {
         NAME
@@ -227,34 +202,10 @@ impl Widget for Notebook {
 
     fn tools(&self) -> Vec<ToolSpec> {
         vec![
-            tool(
-                APPEND,
-                "Adds a text at the end of your notebook, on a line of its own. Use it for what \
-                 should be remembered beyond this turn.",
-                r#"{"type":"object","properties":{"text":{"type":"string","description":"what to add","minLength":1}},"required":["text"]}"#,
-            ),
-            tool(
-                REPLACE,
-                "Replaces a text in your notebook by another, or deletes it if the other is \
-                 empty; a line that becomes empty goes. The text has to be there exactly once; \
-                 if it is there several times, give an anchor: then the first one after the \
-                 anchor is meant.",
-                r#"{"type":"object","properties":{"find":{"type":"string","description":"the text as it is in the notebook","minLength":1},"with":{"type":"string","description":"what to put in its place; empty to delete it"},"anchor":{"type":"string","description":"a text somewhere before the one that is meant; empty for the start"}},"required":["find","with"]}"#,
-            ),
-            tool(
-                REPLACE_SPAN,
-                "Replaces a longer passage of your notebook without repeating it: all from one \
-                 text to the next other one, both included, or deletes it if the new text is \
-                 empty. The start has to be there exactly once; if it is there several times, \
-                 give an anchor: then the first one after the anchor is meant.",
-                r#"{"type":"object","properties":{"start":{"type":"string","description":"how the passage begins, as it is in the notebook","minLength":1},"end":{"type":"string","description":"how it ends: the first place after the start","minLength":1},"with":{"type":"string","description":"what to put in its place; empty to delete it"},"anchor":{"type":"string","description":"a text somewhere before the start; empty for the beginning of the notebook"}},"required":["start","end","with"]}"#,
-            ),
-            tool(
-                READ,
-                "Reads your notebook from a line on. Only needed when the live screen does not \
-                 show all of it.",
-                r#"{"type":"object","properties":{"line":{"type":"integer","description":"the line to start at, counted from 1","minimum":1}}}"#,
-            ),
+            typed::recorded::<Append>(APPEND),
+            typed::recorded::<Replace>(REPLACE),
+            typed::recorded::<ReplaceSpan>(REPLACE_SPAN),
+            typed::recorded::<Read>(READ),
         ]
     }
 
@@ -319,18 +270,6 @@ fn decoded_state(bytes: &[u8]) -> Option<Notebook> {
 pub struct TooLong {
     /// How long it is.
     pub bytes: usize,
-}
-
-fn tool(name: &str, description: &str, schema: &str) -> ToolSpec {
-    ToolSpec {
-        name: name.into(),
-        description: description.into(),
-        schema: schema.into(),
-        strict: false,
-        server: None,
-        verdict: Verdict::Allow,
-        handling: Handling::Recorded,
-    }
 }
 
 fn number(count: usize) -> i64 {

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use threadline_core::clock::Timestamp;
 use threadline_core::history::sections::{Level, render};
 use threadline_core::id::{AgentId, CallId, Seq};
-use threadline_core::tool::Schema;
+use threadline_core::tool::{Handling, Schema};
 
 use super::*;
 
