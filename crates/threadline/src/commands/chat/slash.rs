@@ -11,6 +11,8 @@ pub(super) enum Slash {
     History(usize),
     /// What the notebook says.
     Notebook,
+    /// Who wrote which line of the notebook.
+    NotebookBlame,
     /// The notebook is to say this.
     SetNotebook(String),
     /// How the agent is instructed.
@@ -41,7 +43,7 @@ pub(super) enum Slash {
 pub(super) const COMMANDS: [(&str, &str, &str); 12] = [
     ("/help", "", "show this"),
     ("/history", "[N]", "show the last N messages, 10 unless told"),
-    ("/notebook", "[set TEXT | clear]", "show what the agent remembers, or change it"),
+    ("/notebook", "[blame | set TEXT | clear]", "show what the agent remembers, or change it"),
     ("/instruction", "[TEXT]", "show how the agent is instructed, or change it"),
     ("/recap", "[TEXT | undo]", "have the older part recapped, with TEXT in mind; or not"),
     ("/pin", "SEQ", "keep an entry whole in every request; /unpin SEQ lets it fade"),
@@ -95,9 +97,12 @@ fn notebook(rest: &str) -> Result<Slash, String> {
     let (word, text) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     match (word, text.trim()) {
         ("", _) => Ok(Slash::Notebook),
+        ("blame", "") => Ok(Slash::NotebookBlame),
         ("clear", "") => Ok(Slash::SetNotebook(String::new())),
         ("set", text) if !text.is_empty() => Ok(Slash::SetNotebook(text.to_owned())),
-        _ => Err("/notebook shows it, /notebook set TEXT and /notebook clear change it".to_owned()),
+        _ => Err("/notebook shows it, /notebook blame who wrote it; /notebook set TEXT and \
+                  /notebook clear change it"
+            .to_owned()),
     }
 }
 
@@ -120,6 +125,7 @@ mod tests {
         assert_eq!(Slash::read("/history"), Ok(Slash::History(10)));
         assert_eq!(Slash::read("/history  3 "), Ok(Slash::History(3)));
         assert_eq!(Slash::read("/notebook"), Ok(Slash::Notebook));
+        assert_eq!(Slash::read("/notebook blame"), Ok(Slash::NotebookBlame));
         assert_eq!(Slash::read("/notebook clear"), Ok(Slash::SetNotebook(String::new())));
         let set = Slash::SetNotebook("a  b".to_owned());
         assert_eq!(Slash::read("/notebook set a  b "), Ok(set));
