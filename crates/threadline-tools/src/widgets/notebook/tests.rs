@@ -8,6 +8,9 @@ use threadline_core::tool::{Handling, Schema};
 
 use super::*;
 
+mod model;
+mod span;
+
 fn of(text: &str) -> Notebook {
     let mut notebook = Notebook::new();
     take(&mut notebook, &Notebook::set(text).unwrap()).unwrap();
@@ -192,6 +195,7 @@ fn garbage_is_refused_and_changes_nothing() {
         (APPEND, "[1"),
         (APPEND, r#"{"text":7}"#),
         (REPLACE, r#"{"find":"tea"}"#),
+        (REPLACE_SPAN, r#"{"start":"tea","with":""}"#),
         (READ, r#"{"line":-1}"#),
         ("notebook_burn", "{}"),
         ("", ""),

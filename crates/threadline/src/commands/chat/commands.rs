@@ -81,7 +81,7 @@ impl Room<'_> {
             return self.told("/help", &names);
         }
         for (name, takes, does) in COMMANDS {
-            let line = Line::new().name(format!("  {name:<13}")).plain(format!("{takes:<20}"));
+            let line = Line::new().name(format!("  {name:<13}")).plain(format!("{takes:<24}"));
             self.view.line(&line.dim(does))?;
         }
         Ok(())

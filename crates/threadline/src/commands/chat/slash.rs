@@ -43,7 +43,7 @@ pub(super) enum Slash {
 pub(super) const COMMANDS: [(&str, &str, &str); 12] = [
     ("/help", "", "show this"),
     ("/history", "[N]", "show the last N messages, 10 unless told"),
-    ("/notebook", "[blame | set TEXT | clear]", "show what the agent remembers, or change it"),
+    ("/notebook", "[blame|set TEXT|clear]", "show what the agent remembers, or change it"),
     ("/instruction", "[TEXT]", "show how the agent is instructed, or change it"),
     ("/recap", "[TEXT | undo]", "have the older part recapped, with TEXT in mind; or not"),
     ("/pin", "SEQ", "keep an entry whole in every request; /unpin SEQ lets it fade"),
