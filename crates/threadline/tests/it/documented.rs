@@ -52,6 +52,8 @@ fn every_field_that_is_printed_is_in_the_page() {
         ("show", &["last", "--all"]),
         ("context", &["last", "--text"]),
         ("context", &["last", "--at", "9", "--diff"]),
+        ("notebook", &["last", "--set", "tea"]),
+        ("notebook", &["last", "--blame"]),
         ("search", &["oslo"]),
         ("fork", &["last"]),
         ("rewind", &["last"]),
@@ -83,7 +85,7 @@ fn every_field_that_is_printed_is_in_the_page() {
 fn every_example_in_the_page_is_json_of_that_form() {
     let examples = PAGE.split("```json\n").skip(1).map(|rest| rest.split("```").next().unwrap());
     let examples: Vec<Value> = examples.map(|text| serde_json::from_str(text).unwrap()).collect();
-    assert_eq!(examples.len(), 21);
+    assert_eq!(examples.len(), 22);
     let mut shown = BTreeSet::new();
     for example in &examples {
         fields(example, &mut shown);
