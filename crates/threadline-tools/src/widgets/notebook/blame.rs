@@ -153,9 +153,13 @@ mod tests {
         seqs.iter().copied().map(Seq).collect()
     }
 
+    /// A text and the entries of its lines, the text after a change, the bytes it replaced, and
+    /// the entries after it, which is 9.
+    type Case = (&'static str, &'static [u64], &'static str, Range<usize>, &'static [u64]);
+
     #[test]
     fn a_line_keeps_its_entry_until_it_is_written_anew() {
-        let table: [(&str, &[u64], &str, Range<usize>, &[u64]); 10] = [
+        let table: [Case; 10] = [
             ("", &[], "a\nb", 0..0, &[9, 9]),
             ("a", &[1], "a\nb", 1..1, &[1, 9]),
             ("a", &[1], "ab", 1..1, &[9]),
@@ -177,8 +181,11 @@ mod tests {
 
     #[test]
     fn too_much_to_compare_counts_as_written_anew() {
-        let many = |odd: &str| (0..600).map(|n| format!("{odd}\n{n}\n")).collect::<String>();
-        let (before, after) = (format!("{}end", many("a")), format!("{}end", many("b")));
+        let many = |odd: &str| {
+            let lines = (0..600).flat_map(|n| [odd.to_owned(), n.to_string()]);
+            lines.chain(["end".to_owned()]).collect::<Vec<_>>().join("\n")
+        };
+        let (before, after) = (many("a"), many("b"));
         let written = vec![Seq(1); lines(&before).len()];
         let carried = carried((&before, &written), &after, &(0..before.len()), Seq(2));
         assert_eq!(carried.iter().filter(|seq| **seq == Seq(1)).count(), 2, "599 and end");

@@ -233,6 +233,5 @@ fn several(text: &str, argument: Argument, wanted: &str, places: &[usize]) -> Un
 
 /// The number of the line that a byte is in, counted from 1.
 pub(super) fn line_of(text: &str, at: usize) -> usize {
-    let before = text.as_bytes().get(..at).unwrap_or(text.as_bytes());
-    1 + before.iter().filter(|byte| **byte == b'\n').count()
+    1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count()
 }

@@ -106,7 +106,7 @@ impl Step {
                     apply(notebook, &change, seq);
                     notebook.text().to_owned()
                 });
-                return [taken, Some(kept(text)).filter(fits)];
+                return [taken, Some(kept(text)).filter(|text| fits(text))];
             }
             Self::Nonsense(tool, arguments) => (*tool, (*arguments).to_owned(), None),
         };
@@ -119,11 +119,11 @@ impl Step {
             }
             notebook.text().to_owned()
         });
-        [taken, expected.filter(fits)]
+        [taken, expected.filter(|text| fits(text))]
     }
 }
 
-fn fits(text: &String) -> bool {
+fn fits(text: &str) -> bool {
     text.len() <= TEXT_CAP_BYTES
 }
 
