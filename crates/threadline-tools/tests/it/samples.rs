@@ -31,8 +31,11 @@ pub(crate) fn calls() -> Vec<(&'static str, Make)> {
     ]
 }
 
+/// Makes a change in a widget's own words.
+type MakeChange = fn(&mut Choices) -> String;
+
 /// What a person may change without a call: the widget, and the change in its own words.
-pub(crate) fn changes() -> Vec<(&'static str, fn(&mut Choices) -> String)> {
+pub(crate) fn changes() -> Vec<(&'static str, MakeChange)> {
     vec![("notebook", |choices| Notebook::set(&text(choices)).unwrap().to_string())]
 }
 

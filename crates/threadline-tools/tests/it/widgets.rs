@@ -8,7 +8,7 @@ use threadline_core::clock::Timestamp;
 use threadline_core::id::{AgentId, ConversationId, Seq};
 use threadline_core::store;
 use threadline_core::tokens::Estimator;
-use threadline_core::widget::{FRAGMENT_CAP_BYTES, Registry, View, Widget, Widgets};
+use threadline_core::widget::{FRAGMENT_CAP_BYTES, Registry, View, Widgets};
 use threadline_testing::ids::Choices;
 
 use crate::samples;
@@ -115,9 +115,11 @@ fn states(widgets: &Widgets) -> BTreeMap<String, Vec<u8>> {
 
 /// The states as snapshots have them, with their versions.
 fn encoded(states: &States) -> BTreeMap<String, Vec<u8>> {
-    let encode = |((owner, name), widget): (&(AgentId, String), &Box<dyn Widget>)| {
+    let mut encoded = BTreeMap::new();
+    for ((owner, name), widget) in states {
         let state = widget.encode();
-        (format!("{}/{name}", owner.0), [&state.version.to_le_bytes(), &*state.bytes].concat())
-    };
-    states.iter().map(encode).collect()
+        let bytes = [&state.version.to_le_bytes(), &*state.bytes].concat();
+        encoded.insert(format!("{}/{name}", owner.0), bytes);
+    }
+    encoded
 }
