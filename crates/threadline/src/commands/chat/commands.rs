@@ -2,9 +2,11 @@
 
 use anyhow::Context as _;
 use threadline_core::history::fact::Fact;
-use threadline_core::id::Seq;
+use threadline_core::id::{AgentId, Seq};
 use threadline_core::inbox::{Body, Command};
 use threadline_core::store;
+use threadline_core::widget::{AgentView, Widget as _};
+use threadline_tools::widgets::board::{self, Board};
 use threadline_tools::widgets::notebook::{self, Notebook};
 
 use super::super::context;
@@ -38,6 +40,10 @@ impl Room<'_> {
                 self.change(Body::Command(Command::ChangeWidget { widget, change })).await?;
                 let done = if text.is_empty() { "the notebook is cleared" } else { "noted" };
                 self.told("/notebook", done)
+            }
+            Slash::Tasks => {
+                let text = self.tasks().await?;
+                self.show("/tasks", &text, "there are no tasks")
             }
             Slash::Instruction => {
                 let text = self.instruction().await?;
@@ -119,6 +125,24 @@ impl Room<'_> {
         let origins = kept.origins(self.parts).await?;
         let lines = aligned(&origins).into_iter().map(|(head, text)| format!("{head}  {text}"));
         Ok(lines.collect::<Vec<_>>().join("\n"))
+    }
+
+    async fn tasks(&self) -> anyhow::Result<String> {
+        let Stage::Within(talk) = &self.stage else { return Ok(String::new()) };
+        let registry = &talk.runtime().world().setting.widgets;
+        let store = &*self.parts.store;
+        let (_, history, widgets) =
+            store::open_with_widgets(store, talk.id(), &self.parts.counter, registry).await?;
+        let mut board = Board::new();
+        if let Some(widget) = widgets.get(AgentId::CONVERSATION, board::NAME) {
+            board.decode(&widget.encode())?;
+        }
+        let agents = history.state().agents.iter().map(|(id, agent)| AgentView {
+            id: *id,
+            name: &agent.joined.name,
+            interactions: agent.interactions,
+        });
+        Ok(board.list(&agents.collect::<Vec<_>>()))
     }
 
     async fn instruction(&self) -> anyhow::Result<String> {

@@ -15,6 +15,8 @@ pub(super) enum Slash {
     NotebookBlame,
     /// The notebook is to say this.
     SetNotebook(String),
+    /// What is to be done.
+    Tasks,
     /// How the agent is instructed.
     Instruction,
     /// The agent is to be instructed like this.
@@ -40,10 +42,11 @@ pub(super) enum Slash {
 }
 
 /// The commands, and what each does.
-pub(super) const COMMANDS: [(&str, &str, &str); 12] = [
+pub(super) const COMMANDS: [(&str, &str, &str); 13] = [
     ("/help", "", "show this"),
     ("/history", "[N]", "show the last N messages, 10 unless told"),
     ("/notebook", "[blame|set TEXT|clear]", "show what the agent remembers, or change it"),
+    ("/tasks", "", "show the task board"),
     ("/instruction", "[TEXT]", "show how the agent is instructed, or change it"),
     ("/recap", "[TEXT | undo]", "have the older part recapped, with TEXT in mind; or not"),
     ("/pin", "SEQ", "keep an entry whole in every request; /unpin SEQ lets it fade"),
@@ -74,6 +77,7 @@ impl Slash {
                 Ok(_) | Err(_) => Err("/history takes a number from 1 on".to_owned()),
             },
             "/notebook" => notebook(rest),
+            "/tasks" => alone(Self::Tasks),
             "/instruction" if rest.is_empty() => Ok(Self::Instruction),
             "/instruction" => Ok(Self::SetInstruction(rest.to_owned())),
             "/recap" if rest == "undo" => Ok(Self::UndoRecap),
@@ -127,6 +131,7 @@ mod tests {
         assert_eq!(Slash::read("/notebook"), Ok(Slash::Notebook));
         assert_eq!(Slash::read("/notebook blame"), Ok(Slash::NotebookBlame));
         assert_eq!(Slash::read("/notebook clear"), Ok(Slash::SetNotebook(String::new())));
+        assert_eq!(Slash::read("/tasks"), Ok(Slash::Tasks));
         let set = Slash::SetNotebook("a  b".to_owned());
         assert_eq!(Slash::read("/notebook set a  b "), Ok(set));
         let instruct = Slash::SetInstruction("be brief".to_owned());
