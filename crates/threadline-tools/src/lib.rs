@@ -27,7 +27,11 @@
 mod arguments;
 pub mod calculator;
 #[cfg(unix)]
+mod diff;
+#[cfg(unix)]
 pub mod files;
+#[cfg(unix)]
+mod matching;
 pub mod recall;
 #[cfg(test)]
 mod testing;
