@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use serde::de::DeserializeOwned;
 use threadline_core::tool::{Cancel, ToolContext, ToolOutcome, ToolResult};
+
+use crate::typed;
 
 /// Whether work should stop: its call was cancelled, or nobody waits for it any more.
 pub(super) struct Stop {
@@ -17,12 +20,17 @@ impl Stop {
     }
 }
 
-/// Runs a call's work.
-pub(super) async fn outcome(
+/// Reads a call's arguments and runs its work.
+pub(super) async fn call<A: DeserializeOwned + Send + 'static>(
+    arguments: &str,
     context: &ToolContext,
-    work: impl FnOnce(&Stop) -> ToolOutcome + Send + 'static,
+    work: impl FnOnce(A, &Stop) -> ToolOutcome + Send + 'static,
 ) -> ToolOutcome {
-    run(context, work).await.unwrap_or_else(|error| {
+    let arguments = match typed::read(arguments) {
+        Ok(arguments) => arguments,
+        Err(message) => return typed::failed(message),
+    };
+    run(context, move |stop| work(arguments, stop)).await.unwrap_or_else(|error| {
         let message = format!("the call did not come to its end: {error}");
         let result = ToolResult::text(&*message);
         ToolOutcome::NoAnswer(ToolResult { error: Some(message), ..result })

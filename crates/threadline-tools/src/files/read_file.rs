@@ -4,16 +4,17 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use schemars::JsonSchema;
 use serde::Deserialize;
-use threadline_core::history::fact::{Effect, Verdict};
-use threadline_core::tool::{Handling, RunRules, Tool, ToolContext, ToolOutcome, ToolSpec};
+use threadline_core::history::fact::Effect;
+use threadline_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
 
 use super::blocking::{self, Stop};
-use super::page::{self, NotRead, PAGE_CAP_BYTES, PAGE_CAP_LINES, Page, Wish};
+use super::page::{self, NotRead, PAGE_CAP_LINES, Page, Wish};
 use super::told::{self, READ, failed, success};
 use super::workspace::{Opened, Workspace};
-use crate::arguments;
 use crate::text::size;
+use crate::typed;
 
 /// Reads text files of a workspace: the tool `read_file`. It runs under tokio.
 #[derive(Clone, Debug)]
@@ -25,30 +26,22 @@ pub struct ReadFile {
 impl ReadFile {
     /// The tool for a workspace.
     pub fn new(workspace: Arc<Workspace>) -> Self {
-        let description = format!(
-            "Reads a text file of the workspace, from its first line or from the line `offset` \
-             on. At most {PAGE_CAP_LINES} lines or {} KB come at once; the end says how to read \
-             on.",
-            PAGE_CAP_BYTES / 1024
-        );
-        let spec = ToolSpec {
-            name: "read_file".into(),
-            description: description.into(),
-            schema: r#"{"type":"object","properties":{"path":{"type":"string","description":"the file, relative to the workspace, such as src/main.rs","minLength":1},"offset":{"type":"integer","description":"the line to start at, counted from 1","minimum":1},"limit":{"type":"integer","description":"how many lines at most","minimum":1}},"required":["path"]}"#
-                .into(),
-            strict: false,
-            server: None,
-            verdict: Verdict::Allow,
-            handling: Handling::Run(RunRules::usual(Effect::Read)),
-        };
-        Self { spec, workspace }
+        Self { spec: typed::run::<Arguments>("read_file", Effect::Read), workspace }
     }
 }
 
-#[derive(Deserialize)]
+/// Reads a text file of the workspace, from its first line or from the line `offset` on. At most
+/// 2000 lines or 12 KB come at once; the end says how to read on.
+#[derive(Deserialize, JsonSchema)]
 struct Arguments {
+    /// the file, relative to the workspace, such as src/main.rs
+    #[schemars(length(min = 1))]
     path: String,
+    /// the line to start at, counted from 1
+    #[schemars(range(min = 1))]
     offset: Option<u64>,
+    /// how many lines at most
+    #[schemars(range(min = 1))]
     limit: Option<u64>,
 }
 
@@ -59,12 +52,11 @@ impl Tool for ReadFile {
     }
 
     async fn call(&self, arguments: &str, context: &ToolContext) -> ToolOutcome {
-        let arguments = match arguments::read(arguments) {
-            Ok(arguments) => arguments,
-            Err(message) => return arguments::failed(message),
-        };
         let workspace = Arc::clone(&self.workspace);
-        blocking::outcome(context, move |stop| outcome(&workspace, &arguments, stop)).await
+        blocking::call(arguments, context, move |arguments, stop| {
+            outcome(&workspace, &arguments, stop)
+        })
+        .await
     }
 }
 
@@ -87,7 +79,7 @@ fn outcome(workspace: &Workspace, arguments: &Arguments, stop: &Stop) -> ToolOut
 }
 
 /// Why a file cannot be read as text.
-pub(super) fn not_read(path: &str, bytes: u64, reason: &NotRead) -> String {
+fn not_read(path: &str, bytes: u64, reason: &NotRead) -> String {
     let size = size(bytes);
     match reason {
         NotRead::Binary => format!("{path} is no text file: {size} of binary data"),
