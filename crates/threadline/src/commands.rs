@@ -10,6 +10,7 @@ mod fork;
 mod import;
 mod list;
 mod models;
+mod policy;
 mod recap;
 mod resume;
 mod rewind;
@@ -69,6 +70,7 @@ pub(crate) async fn run(
         Some(Command::Search(arguments)) => search::run(&parts, &arguments, view).await?,
         Some(Command::Fork(arguments)) => fork::run(&parts, &arguments, view).await?,
         Some(Command::Recap(arguments)) => recap::run(&parts, config, &arguments, view).await?,
+        Some(Command::Policy(arguments)) => policy::run(&parts, config, &arguments, view).await?,
         Some(Command::Rewind(arguments)) => rewind::run(&parts, &arguments, view).await?,
         Some(Command::Export(arguments)) => export::run(&parts, &arguments, view).await?,
         Some(Command::Import(arguments)) => import::run(&parts, &arguments, view).await?,

@@ -19,6 +19,7 @@ mod hostile;
 mod kills;
 mod moving;
 mod pipes;
+mod policies;
 mod reading;
 mod recalling;
 mod recapping;
