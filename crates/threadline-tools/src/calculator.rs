@@ -8,15 +8,14 @@ mod number;
 mod parse;
 
 use async_trait::async_trait;
+use schemars::JsonSchema;
 use serde::Deserialize;
-use threadline_core::history::fact::{Effect, Verdict};
+use threadline_core::history::fact::Effect;
 use threadline_core::history::sections::{Section, Shorter};
-use threadline_core::tool::{
-    Handling, RunRules, Tool, ToolContext, ToolOutcome, ToolResult, ToolSpec,
-};
+use threadline_core::tool::{Tool, ToolContext, ToolOutcome, ToolResult, ToolSpec};
 
-use crate::arguments;
 use crate::text::{one_line, shortened};
+use crate::typed;
 use number::Number;
 
 /// The longest expression.
@@ -33,24 +32,7 @@ pub struct Calculator {
 impl Calculator {
     /// The calculator.
     pub fn new() -> Self {
-        Self {
-            spec: ToolSpec {
-                name: "calculator".into(),
-                description: "Works out an arithmetic expression, such as (2 + 3) * 4.5. Knows \
-                    + - * / ^ (power), % (remainder, with the sign of the first number), \
-                    parentheses, sqrt, abs, min, max, round(x) or round(x, digits), floor, ceil, \
-                    ln, log10, pi and e. Exact for whole and decimal numbers of up to 38 digits; \
-                    other results have 15 digits and are marked ≈. Write numbers without \
-                    thousands separators."
-                    .into(),
-                schema: r#"{"type":"object","properties":{"expression":{"type":"string","description":"what to work out, such as 0.1 + 0.2","minLength":1,"maxLength":4096}},"required":["expression"]}"#
-                    .into(),
-                strict: false,
-                server: None,
-                verdict: Verdict::Allow,
-                handling: Handling::Run(RunRules::usual(Effect::Read)),
-            },
-        }
+        Self { spec: typed::run::<Arguments>("calculator", Effect::Read) }
     }
 }
 
@@ -60,8 +42,15 @@ impl Default for Calculator {
     }
 }
 
-#[derive(Deserialize)]
+/// Works out an arithmetic expression, such as (2 + 3) * 4.5. Knows + - * / ^ (power), %
+/// (remainder, with the sign of the first number), parentheses, sqrt, abs, min, max, round(x) or
+/// round(x, digits), floor, ceil, ln, log10, pi and e. Exact for whole and decimal numbers of up to
+/// 38 digits; other results have 15 digits and are marked ≈. Write numbers without thousands
+/// separators.
+#[derive(Deserialize, JsonSchema)]
 struct Arguments {
+    /// what to work out, such as 0.1 + 0.2
+    #[schemars(length(min = 1, max = EXPRESSION_CAP_BYTES))]
     expression: String,
 }
 
@@ -72,9 +61,9 @@ impl Tool for Calculator {
     }
 
     async fn call(&self, arguments: &str, _context: &ToolContext) -> ToolOutcome {
-        let Arguments { expression } = match arguments::read(arguments) {
+        let Arguments { expression } = match typed::read(arguments) {
             Ok(arguments) => arguments,
-            Err(message) => return arguments::failed(message),
+            Err(message) => return typed::failed(message),
         };
         let shown = one_line(&expression);
         let short = shortened(&shown, GIST_EXPRESSION_BYTES);

@@ -3,6 +3,7 @@
 //! - [`calculator`]: works out sums.
 //! - [`files`]: reads files of one folder, the workspace, and nothing outside of it.
 //! - [`recall`]: reads again what was said earlier in the agent's own thread.
+//! - [`typed`]: tools from typed functions.
 //! - [`widgets`]: the memory notebook, which an agent sees on its live screen.
 //!
 //! A [`Tool`](threadline_core::tool::Tool) runs; a [`Widget`](threadline_core::widget::Widget) is
@@ -24,7 +25,6 @@
 //! }
 //! ```
 
-mod arguments;
 pub mod calculator;
 #[cfg(unix)]
 pub mod files;
@@ -32,4 +32,5 @@ pub mod recall;
 #[cfg(test)]
 mod testing;
 mod text;
+pub mod typed;
 pub mod widgets;

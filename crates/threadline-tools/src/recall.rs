@@ -24,8 +24,8 @@ use threadline_core::tool::{
     Handling, RunRules, Tool, ToolContext, ToolOutcome, ToolResult, ToolSpec,
 };
 
-use crate::arguments;
 use crate::text::{one_line, shortened};
+use crate::typed;
 use told::Told;
 
 pub use crate::text::PAGE_CAP_BYTES;
@@ -105,7 +105,7 @@ impl Tool for Recall {
                 sections: vec![section],
                 ..ToolResult::default()
             }),
-            Err(message) => arguments::failed(message),
+            Err(message) => typed::failed(message),
         }
     }
 }
@@ -128,7 +128,7 @@ enum Wish {
 
 impl Wish {
     fn read(arguments: &str) -> Result<Self, String> {
-        let Arguments { seq, page, query } = arguments::read(arguments)?;
+        let Arguments { seq, page, query } = typed::read(arguments)?;
         match (seq, query) {
             (Some(_), Some(_)) => {
                 Err("give either seq, to read an entry, or query, to find some, not both".into())

@@ -8,6 +8,8 @@
 //! - [`stores`]: where histories live;
 //! - [`runtime`]: what executes the decisions.
 //!
+//! A function becomes a tool by [`tool`].
+//!
 //! ```
 //! use threadline::{Ending, Setup, ask, sqlite};
 //!
@@ -24,6 +26,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub use schemars;
 pub use threadline_core as core;
 pub use threadline_providers as providers;
 pub use threadline_runtime as runtime;
@@ -34,6 +37,7 @@ mod setup;
 mod turn;
 
 pub use setup::{Setup, sqlite};
+pub use threadline_tools::typed::tool;
 pub use turn::{AskError, Ending, ask, ending, item};
 
 use threadline_core::clock::{Clock, Timestamp};
@@ -61,4 +65,14 @@ impl IdSource for RandomIds {
         getrandom::fill(&mut bytes).expect("the operating system gives random bytes");
         bytes
     }
+}
+
+/// The pages of the documentation that are programs: tried as they stand.
+#[cfg(doctest)]
+mod pages {
+    #[doc = include_str!("../../../docs/adding-a-tool.md")]
+    struct AddingATool;
+
+    #[doc = include_str!("../../../docs/adding-a-widget.md")]
+    struct AddingAWidget;
 }

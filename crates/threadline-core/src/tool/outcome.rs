@@ -1,5 +1,6 @@
 //! What came of a call, as its tool tells it.
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::history::fact::{Attachment, Effect, Status};
@@ -53,6 +54,63 @@ impl ToolResult {
     /// A plain text with derived levels.
     pub fn text(text: impl Into<Arc<str>>) -> Self {
         Self { sections: vec![Section::text(text)], ..Self::default() }
+    }
+}
+
+impl From<&str> for ToolResult {
+    fn from(text: &str) -> Self {
+        Self::text(text)
+    }
+}
+
+impl From<String> for ToolResult {
+    fn from(text: String) -> Self {
+        Self::text(text)
+    }
+}
+
+impl From<Section> for ToolResult {
+    fn from(section: Section) -> Self {
+        Self { sections: vec![section], ..Self::default() }
+    }
+}
+
+impl From<&str> for ToolOutcome {
+    fn from(text: &str) -> Self {
+        Self::Success(text.into())
+    }
+}
+
+impl From<String> for ToolOutcome {
+    fn from(text: String) -> Self {
+        Self::Success(text.into())
+    }
+}
+
+impl From<Section> for ToolOutcome {
+    fn from(section: Section) -> Self {
+        Self::Success(section.into())
+    }
+}
+
+impl From<ToolResult> for ToolOutcome {
+    fn from(result: ToolResult) -> Self {
+        Self::Success(result)
+    }
+}
+
+/// An error is a failure that the tool is sure of.
+impl<T: Into<ToolResult>, E: fmt::Display> From<Result<T, E>> for ToolOutcome {
+    fn from(result: Result<T, E>) -> Self {
+        match result {
+            Ok(result) => Self::Success(result.into()),
+            Err(error) => {
+                // The alternate form has the causes of errors that know theirs.
+                let message = format!("{error:#}");
+                let result = ToolResult::text(&*message);
+                Self::Failed(ToolResult { error: Some(message), ..result })
+            }
+        }
     }
 }
 

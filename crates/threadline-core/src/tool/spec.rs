@@ -64,6 +64,12 @@ impl RunRules {
     }
 }
 
+impl From<Effect> for RunRules {
+    fn from(effect: Effect) -> Self {
+        Self::usual(effect)
+    }
+}
+
 /// The tools that a model is shown, in order, each name once. Frozen for a turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Catalogue {

@@ -14,8 +14,8 @@ use threadline_core::tool::{
 
 use super::page::{self, NotRead, PAGE_CAP_BYTES, PAGE_CAP_LINES, Page, Wish};
 use super::workspace::{NotOpened, Opened, Workspace};
-use crate::arguments;
 use crate::text::{nearest, plain, shortened, size};
+use crate::typed;
 
 /// How many names of a folder are told.
 const NAMES_TOLD: usize = 20;
@@ -66,9 +66,9 @@ impl Tool for ReadFile {
     }
 
     async fn call(&self, arguments: &str, context: &ToolContext) -> ToolOutcome {
-        let arguments = match arguments::read(arguments) {
+        let arguments = match typed::read(arguments) {
             Ok(arguments) => arguments,
-            Err(message) => return arguments::failed(message),
+            Err(message) => return typed::failed(message),
         };
         let dropped = Dropped::default();
         let (gone, cancel) = (Arc::clone(&dropped.0), context.cancel.clone());

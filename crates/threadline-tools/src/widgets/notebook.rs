@@ -22,7 +22,7 @@ use threadline_core::widget::{
     WidgetCall, WidgetState,
 };
 
-use crate::arguments;
+use crate::typed;
 
 /// The most that a notebook holds. It may be raised and never lowered: what was recorded under it
 /// has to stay.
@@ -254,7 +254,7 @@ fn tool(name: &str, description: &str, schema: &str) -> ToolSpec {
 }
 
 fn read<T: serde::de::DeserializeOwned>(arguments: &str) -> Result<T, Unfit> {
-    arguments::read(arguments).map_err(|message| Unfit::new("arguments_invalid", message))
+    typed::read(arguments).map_err(|message| Unfit::new("arguments_invalid", message))
 }
 
 fn number(count: usize) -> i64 {

@@ -21,7 +21,7 @@ fn fields(value: &Value, into: &mut BTreeSet<String>) {
         Value::Object(object) => {
             for (name, value) in object {
                 into.insert(name.clone());
-                if name != "body" && name != "metadata" && name != "headers" {
+                if name != "body" && name != "metadata" && name != "headers" && name != "schema" {
                     fields(value, into);
                 }
             }
@@ -62,6 +62,7 @@ fn every_field_that_is_printed_is_in_the_page() {
         ("policy", &["last", "deny", "shell"]),
         ("doctor", &[]),
         ("models", &[]),
+        ("tools", &[]),
         ("trust", &["threadline.toml"]),
         ("wire encode", &["--model", "gpt-5", "last"]),
         ("wire decode", &["--dialect", "gemini", "event"]),
