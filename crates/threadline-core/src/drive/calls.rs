@@ -144,7 +144,8 @@ impl Driver {
     /// What counts for a call.
     fn decide(&self, sheet: &Sheet<'_>, fit: &Fit<'_>) -> Decision {
         let call = policy::Call::new(&fit.known.spec, &fit.arguments.text);
-        policy::decide(&call, &self.setting.policy, &sheet.draft.history().ledger().policies)
+        let operator = if planted!(ForgetOperator) { &[][..] } else { &self.setting.policy };
+        policy::decide(&call, operator, &sheet.draft.history().ledger().policies)
     }
 
     /// Answers the question about a call by a rule that a person set since: who says "always" or

@@ -8,6 +8,7 @@ use super::asking::What;
 use super::command::{Command, Notice, Stopped};
 use super::event::{Alarm, Past, Setback, Ticket};
 use super::place::{Beside, Ending, Landed, NotPlaced, Sheet};
+use super::planted::planted;
 use super::step::{CallStep, RunState, Step, next_step, run_state};
 use crate::clock::Timestamp;
 use crate::history::Stamp;
@@ -304,7 +305,8 @@ impl Driver {
         let agents = sheet.draft.history().state().agents.iter();
         let expired = agents.flat_map(|(agent, state)| {
             let asked = state.open_calls().filter_map(|(id, call)| Some((id, call.approval?)));
-            let expired = asked.filter(|(_, q)| q.answer.is_none() && q.until <= at);
+            let late = |until| until <= at && !planted!(AskForEver);
+            let expired = asked.filter(|(_, q)| q.answer.is_none() && late(q.until));
             expired.map(|(id, question)| (*agent, id, question.default))
         });
         for (agent, id, default) in expired.collect::<Vec<_>>() {

@@ -154,7 +154,7 @@ fn a_person_is_asked_about_a_call() {
     terminal.press("go\r");
     terminal.until(ALLOW);
     terminal.press("/frob\r");
-    terminal.until("/help shows what there is\n  allow it?");
+    terminal.until(&format!("/help shows what there is\n  {ALLOW}"));
     terminal.press("y\r");
     terminal.until("Done.\n\n›");
     terminal.press("go\r");
