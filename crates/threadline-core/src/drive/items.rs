@@ -305,8 +305,8 @@ impl Driver {
         let agents = sheet.draft.history().state().agents.iter();
         let expired = agents.flat_map(|(agent, state)| {
             let asked = state.open_calls().filter_map(|(id, call)| Some((id, call.approval?)));
-            let late = |until| until <= at && !planted!(AskForEver);
-            let expired = asked.filter(|(_, q)| q.answer.is_none() && late(q.until));
+            let expired =
+                asked.filter(|(_, q)| q.answer.is_none() && q.until <= at && !planted!(AskForEver));
             expired.map(|(id, question)| (*agent, id, question.default))
         });
         for (agent, id, default) in expired.collect::<Vec<_>>() {

@@ -233,7 +233,7 @@ impl World {
                 if !rises || started.attempt > self.swarm.limits.call_attempts {
                     self.fail("I-12", format!("attempt {} of {}", started.attempt, started.call));
                 }
-                self.sees_run(entry.agent);
+                self.sees_run(entry.agent, started.call);
                 if started.arguments.is_some() {
                     self.hit(Mark::Mended);
                 }

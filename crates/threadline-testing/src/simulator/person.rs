@@ -267,21 +267,28 @@ impl World {
             60..=79 => (Answer::Allow, 5_500),
             _ => return,
         };
-        self.will_act(ms, Act::Answer { call, digest, answer });
         // Who is asked too often says so for good, with the answer or instead of it.
-        if !directed && self.draws.person.percent(12) {
+        let always = !directed && self.draws.person.percent(15);
+        if !always || self.draws.person.percent(50) {
+            self.will_act(ms, Act::Answer { call, digest, answer });
+        }
+        if always {
             self.hit(Mark::SaidAlways);
             self.will_act(ms, Act::Always { call, answer });
         }
     }
 
     /// A call runs: now and then that is more than was wanted.
-    pub(super) fn sees_run(&mut self, agent: AgentId) {
+    pub(super) fn sees_run(&mut self, agent: AgentId, call: CallId) {
         let drawn = matches!(self.course, Course::Drawn) && !self.calm;
         let percent = if self.swarm.mood == Mood::Eager { 30 } else { 8 };
         if drawn && self.draws.person.percent(percent) {
             let ms = self.draws.person.below(200);
             self.will_act(ms, Act::CancelOf(agent));
+        }
+        if drawn && self.draws.person.percent(3) {
+            let ms = self.draws.person.below(200);
+            self.will_act(ms, Act::Always { call, answer: Answer::Deny });
         }
     }
 
