@@ -182,6 +182,17 @@ Examples:
   threadline rewind last --to 120
   threadline rewind last --undo")]
     Rewind(Rewind),
+    /// Show which rules count for the calls of a conversation, or set one
+    ///
+    /// Without a conversation it shows the rules of the config. A rule is allow, ask or deny, a
+    /// tool, and patterns for its parameters, in which * stands for any run of characters.
+    #[command(after_help = "\
+Examples:
+  threadline policy
+  threadline policy last
+  threadline policy last allow edit_file 'path=docs/*'
+  threadline policy last deny '*_file' 'path=secret/*'")]
+    Policy(Policy),
     /// Have a model write what stands for the older part of a conversation
     ///
     /// All but the newest exchange is folded then; nothing is deleted, and it can be taken back.
@@ -275,6 +286,7 @@ impl Command {
             | Self::Resume(_)
             | Self::Context(_)
             | Self::Recap(_)
+            | Self::Policy(_)
             | Self::Models(_)
             | Self::Tools(_)
             | Self::Doctor(_)
@@ -432,6 +444,16 @@ pub(crate) struct Rewind {
     /// Undo the last rewind
     #[arg(long, group = "where")]
     pub(crate) undo: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "threadline policy [OPTIONS] [ID] [allow|ask|deny TOOL [PARAMETER=PATTERN]...]"
+)]
+pub(crate) struct Policy {
+    /// The conversation, then the rule to set: allow, ask or deny, a tool, PARAMETER=PATTERN
+    #[arg(value_name = "ID | RULE")]
+    pub(crate) words: Vec<String>,
 }
 
 #[derive(Debug, Args)]

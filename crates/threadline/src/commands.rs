@@ -11,6 +11,7 @@ mod import;
 mod list;
 mod models;
 mod notebook;
+mod policy;
 mod recap;
 mod resume;
 mod rewind;
@@ -72,6 +73,7 @@ pub(crate) async fn run(
         Some(Command::Search(arguments)) => search::run(&parts, &arguments, view).await?,
         Some(Command::Fork(arguments)) => fork::run(&parts, &arguments, view).await?,
         Some(Command::Recap(arguments)) => recap::run(&parts, config, &arguments, view).await?,
+        Some(Command::Policy(arguments)) => policy::run(&parts, config, &arguments, view).await?,
         Some(Command::Rewind(arguments)) => rewind::run(&parts, &arguments, view).await?,
         Some(Command::Export(arguments)) => export::run(&parts, &arguments, view).await?,
         Some(Command::Import(arguments)) => import::run(&parts, &arguments, view).await?,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::history::fact::{AgentJoined, Digest, Money};
 use crate::id::IdSource;
+use crate::policy::Rule;
 use crate::provider::Models;
 use crate::tokens::TokenCounter;
 use crate::tool::{
@@ -26,6 +27,8 @@ pub struct Setting {
     pub widgets: Arc<Registry>,
     /// When turns end.
     pub limits: Limits,
+    /// The operator's rules for calls, in order: the last that speaks of a call counts.
+    pub policy: Vec<Rule>,
 }
 
 /// When a turn ends without an answer, and how often things are tried.
@@ -143,6 +146,17 @@ impl Toolset {
             }
         }
         Ok(Self(tools))
+    }
+
+    /// What a tool is.
+    pub fn spec(&self, name: &str) -> Option<&Arc<ToolSpec>> {
+        self.get(name).map(|known| &known.spec)
+    }
+
+    /// The arguments that a call would run with, as drivers make them of what a model wrote; none
+    /// if there is no such tool.
+    pub fn validate(&self, name: &str, raw: &str) -> Option<Result<Validated, ArgumentsRefused>> {
+        self.get(name).map(|known| known.schema.validate(raw))
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&Known> {

@@ -60,6 +60,8 @@ fn every_field_that_is_printed_is_in_the_page() {
         ("export", &["last", "-o", "file"]),
         ("import", &["file"]),
         ("verify", &["--all"]),
+        ("policy", &["last"]),
+        ("policy", &["last", "deny", "shell"]),
         ("doctor", &[]),
         ("models", &[]),
         ("tools", &[]),

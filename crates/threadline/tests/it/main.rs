@@ -20,6 +20,7 @@ mod kills;
 mod moving;
 mod noting;
 mod pipes;
+mod policies;
 mod reading;
 mod recalling;
 mod recapping;

@@ -9,8 +9,8 @@ use threadline_core::widget::{AgentView, Widget as _};
 use threadline_tools::widgets::board::{self, Board};
 use threadline_tools::widgets::notebook::{self, Notebook};
 
-use super::super::context;
 use super::super::notebook::{Kept, aligned};
+use super::super::{context, policy};
 use super::slash::{COMMANDS, Slash};
 use super::{Room, Stage, show};
 use crate::view::{Line, counted};
@@ -69,6 +69,12 @@ impl Room<'_> {
                 let told = if on { "stays whole" } else { "fades like others" };
                 self.told("/pin", &format!("entry {seq} {told}, from the next turn on"))
             }
+            Slash::Policy => self.show_policy().await,
+            Slash::SetPolicy(rule) => {
+                self.begin().await?;
+                self.change(Body::Command(Command::SetPolicy(rule.clone()))).await?;
+                self.told("/policy", &policy::done(rule))
+            }
             Slash::Model => self.show_models(),
             Slash::SetModel(name) => self.take_model(name).await,
             Slash::Context => {
@@ -91,6 +97,23 @@ impl Room<'_> {
             self.view.line(&line.dim(does))?;
         }
         Ok(())
+    }
+
+    async fn show_policy(&mut self) -> anyhow::Result<()> {
+        let (id, operator) = match &self.stage {
+            Stage::Within(talk) => (Some(talk.id()), talk.runtime().world().setting.policy.clone()),
+            Stage::Before { setup, .. } => {
+                (None, setup.as_ref().map(|setup| setup.policy.clone()).unwrap_or_default())
+            }
+        };
+        let set = match id {
+            Some(id) => {
+                let (_, history) = store::open(&*self.parts.store, id, &self.parts.counter).await?;
+                history.ledger().policies.clone()
+            }
+            None => Vec::new(),
+        };
+        policy::show(&operator, &set, id, self.view)
     }
 
     async fn recap(&mut self, command: Command) -> anyhow::Result<()> {

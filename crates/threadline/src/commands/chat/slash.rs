@@ -1,5 +1,8 @@
 //! The commands of a chat, which begin with a slash.
 
+use threadline_core::history::fact::PolicySet;
+
+use super::super::policy;
 use crate::near::distance;
 
 /// What a person wants beside talking.
@@ -27,6 +30,10 @@ pub(super) enum Slash {
     UndoRecap,
     /// An entry is to stay whole, or no longer.
     Pin(u64, bool),
+    /// Which rules count.
+    Policy,
+    /// This rule is to count.
+    SetPolicy(PolicySet),
     /// Which models there are.
     Model,
     /// This model or route is to answer.
@@ -50,6 +57,7 @@ pub(super) const COMMANDS: [(&str, &str, &str); 13] = [
     ("/instruction", "[TEXT]", "show how the agent is instructed, or change it"),
     ("/recap", "[TEXT | undo]", "have the older part recapped, with TEXT in mind; or not"),
     ("/pin", "SEQ", "keep an entry whole in every request; /unpin SEQ lets it fade"),
+    ("/policy", "[RULE]", "show which calls are allowed, or set a rule: deny shell"),
     ("/model", "[NAME]", "show the models and routes, or have another answer"),
     ("/context", "", "show what the model sees, and what it takes of its window"),
     ("/undo", "", "go back to before the last turn; nothing is deleted"),
@@ -86,6 +94,11 @@ impl Slash {
                 Ok(seq) if seq > 0 => Ok(Self::Pin(seq, name == "/pin")),
                 Ok(_) | Err(_) => Err(format!("{name} takes the number of an entry")),
             },
+            "/policy" if rest.is_empty() => Ok(Self::Policy),
+            "/policy" => {
+                let words: Vec<&str> = rest.split_whitespace().collect();
+                policy::read(&words).map(Self::SetPolicy)
+            }
             "/model" if rest.is_empty() => Ok(Self::Model),
             "/model" => Ok(Self::SetModel(rest.to_owned())),
             "/context" => alone(Self::Context),
