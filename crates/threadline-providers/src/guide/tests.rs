@@ -168,7 +168,7 @@ fn it_reads_files() {
     - sums such as `add 2 and 3`, `17 minus 4` or `2 + 3 * 4`
     - `read FILE`
     - `recall 12`, an entry by its number, and `what did I say about X?`
-    - several at once, such as `add 2 and 3 and read FILE`
+    - several at once, such as `add 2 and 3 and read FILE`; quotation marks keep words together
     - `think about X`
     - `help`
 
@@ -180,7 +180,7 @@ fn it_reads_files() {
     - sums such as `add 2 and 3`, `17 minus 4` or `2 + 3 * 4`
     - `read FILE`
     - `recall 12`, an entry by its number, and `what did I say about X?`
-    - several at once, such as `add 2 and 3 and read FILE`
+    - several at once, such as `add 2 and 3 and read FILE`; quotation marks keep words together
     - `think about X`
     - `help`
 
@@ -297,7 +297,7 @@ fn it_is_polite_and_says_what_it_can_do() {
     - sums such as `add 2 and 3`, `17 minus 4` or `2 + 3 * 4`
     - `read FILE`
     - `recall 12`, an entry by its number, and `what did I say about X?`
-    - several at once, such as `add 2 and 3 and read FILE`
+    - several at once, such as `add 2 and 3 and read FILE`; quotation marks keep words together
     - `think about X`
     - `help`
 
@@ -309,7 +309,7 @@ fn it_is_polite_and_says_what_it_can_do() {
     - sums such as `add 2 and 3`, `17 minus 4` or `2 + 3 * 4`
     - `read FILE`
     - `recall 12`, an entry by its number, and `what did I say about X?`
-    - several at once, such as `add 2 and 3 and read FILE`
+    - several at once, such as `add 2 and 3 and read FILE`; quotation marks keep words together
     - `think about X`
     - `help`
 

@@ -6,6 +6,8 @@ use threadline_core::history::fact::{Status, ToolCall};
 
 /// The most of a file that is shown in an answer.
 const SHOWN_CAP_BYTES: usize = 4_000;
+/// The most of a text that is quoted in a sentence.
+const BRIEF_CAP_BYTES: usize = 80;
 
 /// What came of a call.
 pub(super) fn told(call: Option<&ToolCall>, result: &ResultPart) -> String {
@@ -16,7 +18,7 @@ pub(super) fn told(call: Option<&ToolCall>, result: &ResultPart) -> String {
     match result.status {
         Status::Success => done(&result.name, &arguments, text),
         Status::Failed => reasoned(&format!("I could not {task}"), text),
-        Status::Skipped => reasoned(&format!("I did not {task}"), text),
+        Status::Skipped => skipped(&task, text),
         Status::Unknown => {
             let why = if text.is_empty() { String::new() } else { format!(" ({text})") };
             format!(
@@ -31,41 +33,154 @@ fn reasoned(what: &str, why: &str) -> String {
     if why.is_empty() { format!("{what}.") } else { format!("{what}: {why}") }
 }
 
+/// That a call was not made, why, and what to do if it should be.
+fn skipped(task: &str, text: &str) -> String {
+    let what = format!("I did not {task}");
+    let Some(why) = text.strip_prefix("not run: ") else { return reasoned(&what, text) };
+    let why = why.trim_end_matches('.');
+    let advice = if why.contains("declined") {
+        " Nothing was changed. If you want it after all, ask again and allow it."
+    } else if why.contains("rule") {
+        " Change the rule if you want it done."
+    } else {
+        ""
+    };
+    format!("{what}: {why}.{advice}")
+}
+
 /// What a call was for.
 fn task(tool: &str, arguments: &Value) -> String {
+    let path = |none| argument(arguments, "path", none);
+    let key = || argument(arguments, "key", "that");
     match tool {
         "calculator" => format!("work out {}", argument(arguments, "expression", "that")),
-        "read_file" => format!("read {}", argument(arguments, "path", "the file")),
+        "list_files" => format!("list the files of {}", path("the workspace")),
+        "read_file" => format!("read {}", path("the file")),
+        "search_files" => {
+            let text = argument(arguments, "text", "that");
+            format!("search {} for “{}”", path("the workspace"), brief(text))
+        }
+        "write_file" => format!("write {}", path("the file")),
+        "edit_file" => format!("change {}", path("the file")),
         "recall" => format!("recall {}", recalled(arguments)),
         "notebook_append" => format!("note “{}”", argument(arguments, "text", "that")),
-        "notebook_replace" => format!("forget “{}”", struck(arguments)),
+        "notebook_replace" if is_strike(arguments) => format!("forget “{}”", struck(arguments)),
+        "notebook_replace" | "notebook_replace_span" => "change the notebook".to_owned(),
+        "task_add" => format!("add {} to the tasks", titles(arguments)),
+        "task_start" => format!("start {}", tasks(arguments)),
+        "task_finish" => format!("finish {}", tasks(arguments)),
+        "task_drop" => format!("drop {}", tasks(arguments)),
+        "task_move" => format!("move {}", tasks(arguments)),
+        "task_list" => "list the tasks".to_owned(),
+        "resource_put" => format!("share that as `{}`", key()),
+        "resource_get" => format!("get `{}`", key()),
+        "resource_drop" => format!("unshare `{}`", key()),
+        "resource_list" => "list what is shared".to_owned(),
         other => format!("do what `{other}` does"),
     }
 }
 
 fn done(tool: &str, arguments: &Value, text: &str) -> String {
+    let path = |none| argument(arguments, "path", none);
+    let key = || argument(arguments, "key", "that");
+    if let Some(why) = text.strip_prefix("nothing changed") {
+        return format!("Nothing changed{}.", why.trim_end_matches('.'));
+    }
     match tool {
         "calculator" if text.contains(['=', '≈']) => format!("{}.", text.trim_end_matches('.')),
         "calculator" => format!("{} = {text}.", argument(arguments, "expression", "That")),
+        "list_files" => shown(&format!("These are the files of {}", path("the workspace")), text),
         "read_file"
             if text.is_empty() || (text.starts_with('(') && text.ends_with(" is empty)")) =>
         {
-            format!("{} is empty.", argument(arguments, "path", "The file"))
+            format!("{} is empty.", path("The file"))
         }
-        "read_file" => {
-            format!("Here is {}:\n\n{}", argument(arguments, "path", "the file"), fenced(text))
+        "read_file" => shown(&format!("Here is {}", path("the file")), text),
+        "search_files" => {
+            let what = brief(argument(arguments, "text", "that"));
+            shown(&format!("This is what a search for “{what}” finds"), text)
         }
-        "recall" => {
-            format!("This is what I recall of {}:\n\n{}", recalled(arguments), fenced(text))
-        }
+        "write_file" => shown(&format!("I have written {}", path("the file")), text),
+        "edit_file" => shown(&format!("I have changed {}", path("the file")), text),
+        "recall" => shown(&format!("This is what I recall of {}", recalled(arguments)), text),
         "notebook_append" => format!("I will remember: {}", argument(arguments, "text", "that")),
-        "notebook_replace" => format!("I have forgotten: {}", struck(arguments)),
+        "notebook_replace" if is_strike(arguments) => {
+            format!("I have forgotten: {}", struck(arguments))
+        }
+        "notebook_replace" | "notebook_replace_span" => {
+            format!("The notebook now has: {}", argument(arguments, "with", "that"))
+        }
+        "task_add" => {
+            let what = format!("I have added {} to the tasks", titles(arguments));
+            match text.split_once('\n') {
+                Some((_, tasks)) => shown(&what, tasks),
+                None => format!("{what}."),
+            }
+        }
+        "task_start" | "task_finish" | "task_drop" | "task_move" => {
+            let told = text.lines().next().unwrap_or_default();
+            match told.split_once(' ') {
+                Some(("started" | "finished" | "dropped" | "moved", _)) => {
+                    format!("I have {told}.")
+                }
+                Some(_) | None => reasoned(&format!("I did {}", task(tool, arguments)), told),
+            }
+        }
+        "task_list" => shown("These are the tasks", text),
+        "resource_put" => format!("I have shared that as `{}`.", key()),
+        "resource_get" => shown(&format!("This is under `{}`", key()), text),
+        "resource_drop" => format!("`{}` is no longer shared.", key()),
+        "resource_list" => shown("This is shared", text),
         other => reasoned(&format!("`{other}` is done"), text),
     }
 }
 
+/// A sentence and what it announces, between fences.
+fn shown(what: &str, text: &str) -> String {
+    if text.is_empty() { format!("{what}.") } else { format!("{what}:\n\n{}", fenced(text)) }
+}
+
 fn argument<'a>(arguments: &'a Value, key: &str, none: &'a str) -> &'a str {
     arguments.get(key).and_then(Value::as_str).unwrap_or(none)
+}
+
+/// What was to be added.
+fn titles(arguments: &Value) -> String {
+    match arguments.get("titles").and_then(Value::as_array).map(Vec::as_slice) {
+        Some([Value::String(title)]) => format!("“{}”", brief(title)),
+        Some(titles) => format!("{} tasks", titles.len()),
+        None => "that".to_owned(),
+    }
+}
+
+/// The tasks that were meant: one by its number, or several.
+fn tasks(arguments: &Value) -> String {
+    let several = arguments.get("tasks").and_then(Value::as_array);
+    let numbers = several.map_or_else(
+        || arguments.get("task").into_iter().collect(),
+        |tasks| tasks.iter().collect::<Vec<_>>(),
+    );
+    match &*numbers {
+        [] => "the task".to_owned(),
+        [one] => format!("task {one}"),
+        [others @ .., last] => {
+            let others = others.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            format!("tasks {others} and {last}")
+        }
+    }
+}
+
+/// The first line of a text, as much of it as a sentence bears.
+fn brief(text: &str) -> String {
+    let line = text.trim().lines().next().unwrap_or_default();
+    let head = line.get(..line.floor_char_boundary(BRIEF_CAP_BYTES)).unwrap_or(line);
+    if head.len() < text.trim().len() { format!("{head}…") } else { head.to_owned() }
+}
+
+/// Whether a replacement only takes lines away.
+fn is_strike(arguments: &Value) -> bool {
+    let found = argument(arguments, "find", "").lines().collect::<Vec<_>>();
+    argument(arguments, "with", "").lines().all(|line| found.contains(&line))
 }
 
 /// What was to be recalled.
