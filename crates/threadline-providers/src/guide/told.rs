@@ -17,7 +17,7 @@ pub(super) fn told(call: Option<&ToolCall>, result: &ResultPart) -> String {
     let task = task(&result.name, &arguments);
     match result.status {
         Status::Success => done(&result.name, &arguments, text),
-        Status::Failed => reasoned(&format!("I could not {task}"), text),
+        Status::Failed => failed(&format!("I could not {task}"), text),
         Status::Skipped => skipped(&task, text),
         Status::Unknown => {
             let why = if text.is_empty() { String::new() } else { format!(" ({text})") };
@@ -31,6 +31,14 @@ pub(super) fn told(call: Option<&ToolCall>, result: &ResultPart) -> String {
 
 fn reasoned(what: &str, why: &str) -> String {
     if why.is_empty() { format!("{what}.") } else { format!("{what}: {why}") }
+}
+
+/// What could not be done, and why: in a line, and between fences if there is more to it.
+fn failed(what: &str, why: &str) -> String {
+    match why.split_once('\n') {
+        Some((why, more)) => format!("{what}: {why}\n\n{}", fenced(more)),
+        None => reasoned(what, why),
+    }
 }
 
 /// That a call was not made, why, and what to do if it should be.
@@ -66,7 +74,7 @@ fn task(tool: &str, arguments: &Value) -> String {
         "notebook_append" => format!("note “{}”", argument(arguments, "text", "that")),
         "notebook_replace" if is_strike(arguments) => format!("forget “{}”", struck(arguments)),
         "notebook_replace" | "notebook_replace_span" => "change the notebook".to_owned(),
-        "task_add" => format!("add {} to the tasks", titles(arguments)),
+        "task_add" => format!("add {}", titles(arguments)),
         "task_start" => format!("start {}", tasks(arguments)),
         "task_finish" => format!("finish {}", tasks(arguments)),
         "task_drop" => format!("drop {}", tasks(arguments)),
@@ -89,19 +97,21 @@ fn done(tool: &str, arguments: &Value, text: &str) -> String {
     match tool {
         "calculator" if text.contains(['=', '≈']) => format!("{}.", text.trim_end_matches('.')),
         "calculator" => format!("{} = {text}.", argument(arguments, "expression", "That")),
+        "list_files" if is_empty(text) => format!("{} is empty.", path("The workspace")),
         "list_files" => shown(&format!("These are the files of {}", path("the workspace")), text),
-        "read_file"
-            if text.is_empty() || (text.starts_with('(') && text.ends_with(" is empty)")) =>
-        {
-            format!("{} is empty.", path("The file"))
-        }
+        "read_file" if is_empty(text) => format!("{} is empty.", path("The file")),
         "read_file" => shown(&format!("Here is {}", path("the file")), text),
         "search_files" => {
             let what = brief(argument(arguments, "text", "that"));
-            shown(&format!("This is what a search for “{what}” finds"), text)
+            let at =
+                arguments.get("path").map_or_else(String::new, |_| format!(" in {}", path("")));
+            match nothing_found(text) {
+                Some(rest) => format!("Nothing found{rest}."),
+                None => shown(&format!("This is what I have found for “{what}”{at}"), text),
+            }
         }
-        "write_file" => shown(&format!("I have written {}", path("the file")), text),
-        "edit_file" => shown(&format!("I have changed {}", path("the file")), text),
+        "write_file" => worded(&format!("I have written {}", path("the file")), text),
+        "edit_file" => worded(&format!("I have changed {}", path("the file")), text),
         "recall" => shown(&format!("This is what I recall of {}", recalled(arguments)), text),
         "notebook_append" => format!("I will remember: {}", argument(arguments, "text", "that")),
         "notebook_replace" if is_strike(arguments) => {
@@ -111,7 +121,7 @@ fn done(tool: &str, arguments: &Value, text: &str) -> String {
             format!("The notebook now has: {}", argument(arguments, "with", "that"))
         }
         "task_add" => {
-            let what = format!("I have added {} to the tasks", titles(arguments));
+            let what = format!("I have added {}", titles(arguments));
             match text.split_once('\n') {
                 Some((_, tasks)) => shown(&what, tasks),
                 None => format!("{what}."),
@@ -119,19 +129,45 @@ fn done(tool: &str, arguments: &Value, text: &str) -> String {
         }
         "task_start" | "task_finish" | "task_drop" | "task_move" => {
             let told = text.lines().next().unwrap_or_default();
-            match told.split_once(' ') {
-                Some(("started" | "finished" | "dropped" | "moved", _)) => {
-                    format!("I have {told}.")
-                }
-                Some(_) | None => reasoned(&format!("I did {}", task(tool, arguments)), told),
-            }
+            worded(&format!("I was able to {}", task(tool, arguments)), told)
+        }
+        "task_list" if text.starts_with("there are no tasks") => {
+            "There are no tasks. Say `add a task: X` to add one.".to_owned()
         }
         "task_list" => shown("These are the tasks", text),
         "resource_put" => format!("I have shared that as `{}`.", key()),
         "resource_get" => shown(&format!("This is under `{}`", key()), text),
         "resource_drop" => format!("`{}` is no longer shared.", key()),
+        "resource_list" if text.starts_with("nothing is shared") => {
+            "Nothing is shared. Say `share X as KEY` to share something.".to_owned()
+        }
         "resource_list" => shown("This is shared", text),
         other => reasoned(&format!("`{other}` is done"), text),
+    }
+}
+
+/// Whether a tool says that there is nothing in a file or a folder.
+fn is_empty(text: &str) -> bool {
+    text.is_empty() || (text.starts_with('(') && text.ends_with(" is empty)"))
+}
+
+/// What a search says after that it found nothing, if it did not.
+fn nothing_found(text: &str) -> Option<&str> {
+    let text = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    text.strip_prefix("nothing found").filter(|rest| !rest.contains('\n'))
+}
+
+/// What a tool says that it has done, and the rest between fences. If its words are not such, a
+/// sentence stands before them.
+fn worded(what: &str, text: &str) -> String {
+    const DONE: [&str; 8] =
+        ["created", "replaced", "edited", "started", "finished", "dropped", "moved", "added"];
+    let (line, rest) = text.split_once('\n').unwrap_or((text, ""));
+    match line.split_once(' ') {
+        Some((verb, _)) if DONE.contains(&verb) => {
+            shown(&format!("I have {}", line.trim_end_matches('.')), rest)
+        }
+        Some(_) | None => shown(what, text),
     }
 }
 
@@ -147,7 +183,7 @@ fn argument<'a>(arguments: &'a Value, key: &str, none: &'a str) -> &'a str {
 /// What was to be added.
 fn titles(arguments: &Value) -> String {
     match arguments.get("titles").and_then(Value::as_array).map(Vec::as_slice) {
-        Some([Value::String(title)]) => format!("“{}”", brief(title)),
+        Some([Value::String(title)]) => format!("“{}” to the tasks", brief(title)),
         Some(titles) => format!("{} tasks", titles.len()),
         None => "that".to_owned(),
     }

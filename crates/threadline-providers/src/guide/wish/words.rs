@@ -151,7 +151,7 @@ pub(super) fn quoted(text: &str) -> Option<&str> {
     (!inner.is_empty()).then_some(inner)
 }
 
-const BEFORE: [&str; 21] = [
+const BEFORE: [&str; 23] = [
     "please ",
     "please, ",
     "kindly ",
@@ -173,6 +173,8 @@ const BEFORE: [&str; 21] = [
     "okay, ",
     "now ",
     "also ",
+    "then ",
+    "and ",
 ];
 
 const AFTER: [&str; 5] = [", please", " please", ", thanks", ", thank you", ", guide"];
