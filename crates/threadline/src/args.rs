@@ -14,7 +14,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::agent::{AgentOptions, Bounds, Chat, Resume, Run};
 pub(crate) use self::context::{Context, TextOf};
-pub(crate) use self::model::{Doctor, Models, Trust, Wire, WireCheck, WireDecode, WireEncode};
+pub(crate) use self::model::{
+    Doctor, Models, Tools, Trust, Wire, WireCheck, WireDecode, WireEncode,
+};
 use self::number::{at_least_one, entry};
 
 /// A durable, provider-neutral runtime for LLM agents.
@@ -211,6 +213,12 @@ Examples:
   threadline models
   threadline models --all")]
     Models(Models),
+    /// List the tools and widgets that an agent has, with what models read of them
+    #[command(after_help = "\
+Examples:
+  threadline tools
+  threadline tools --agent writer --json")]
+    Tools(Tools),
     /// Trust a project's threadline.toml to say all that your own config may
     ///
     /// Only the file as it is now, where it is now, is trusted.
@@ -255,6 +263,7 @@ impl Command {
             | Self::Context(_)
             | Self::Recap(_)
             | Self::Models(_)
+            | Self::Tools(_)
             | Self::Doctor(_)
             | Self::Wire(Wire::Encode(_)) => true,
             Self::List(_)

@@ -16,6 +16,7 @@ mod rewind;
 mod run;
 mod search;
 mod show;
+mod tools;
 mod trust;
 mod verify;
 mod wire;
@@ -72,6 +73,7 @@ pub(crate) async fn run(
         Some(Command::Rewind(arguments)) => rewind::run(&parts, &arguments, view).await?,
         Some(Command::Export(arguments)) => export::run(&parts, &arguments, view).await?,
         Some(Command::Import(arguments)) => import::run(&parts, &arguments, view).await?,
+        Some(Command::Tools(arguments)) => tools::run(&parts, config, &arguments, view)?,
         Some(Command::Verify(arguments)) => return verify::run(&parts, &arguments, view).await,
         Some(Command::Wire(Wire::Encode(arguments))) => {
             wire::encode::run(&parts, config, &arguments, view).await?;

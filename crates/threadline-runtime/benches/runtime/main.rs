@@ -1,7 +1,7 @@
 //! What driving conversations costs: how it grows with their length, their number and their peers.
 //!
 //! `cargo bench -p threadline-runtime` measures; names after `--` choose what (`turns`, `peers`,
-//! `crowd`, `idle`). `-- --smoke`, or a run as a test, does the same with small numbers, to see
+//! `crowd`, `idle`, `widget`). `-- --smoke`, or a run as a test, does the same with small numbers, to see
 //! that everything runs. Both sides of a ratio are measured in one run, in turns. `--python=PATH`
 //! names the Python whose packages `peers` measures against; see `benches/peers`.
 
@@ -11,6 +11,7 @@ mod idle;
 mod peers;
 mod replay;
 mod turns;
+mod widget;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -18,11 +19,12 @@ use std::process::ExitCode;
 use threadline_testing::bench::{self, Asked, Outcome, Part};
 
 /// What is measured, by name.
-const PARTS: [Part<Setting>; 4] = [
+const PARTS: [Part<Setting>; 5] = [
     ("turns", turns::measure),
     ("peers", peers::measure),
     ("crowd", crowd::measure),
     ("idle", idle::measure),
+    ("widget", widget::measure),
 ];
 
 /// How much is measured, where, and with what.

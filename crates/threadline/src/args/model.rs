@@ -1,4 +1,4 @@
-//! The commands about models and the connections to them.
+//! The commands about models, the connections to them, and tools.
 
 use std::path::PathBuf;
 
@@ -13,6 +13,13 @@ pub(crate) struct Models {
     /// Show every model that is known by name, and every provider
     #[arg(long)]
     pub(crate) all: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Tools {
+    /// The agent, of those in the config [default: assistant]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
 }
 
 #[derive(Debug, Args)]

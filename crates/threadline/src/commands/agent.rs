@@ -87,7 +87,7 @@ impl Plan {
     }
 
     /// The agent, with the tools and widgets there are that it wants.
-    fn agent(&self, setup: &Setup) -> anyhow::Result<NewAgent> {
+    pub(super) fn agent(&self, setup: &Setup) -> anyhow::Result<NewAgent> {
         let mut agent = setup.assistant(effective(self.instruction.as_deref()));
         let joined = &mut agent.joined;
         joined.name = Arc::clone(&self.name);
