@@ -12,6 +12,7 @@ use threadline_core::history::fact::Purpose;
 use threadline_core::provider::{Request, ToolChoice};
 
 use super::scene::Scene;
+use super::screen::Clock;
 use super::told::told;
 use super::wish::{SharedWish, TaskWish, Wish};
 
@@ -150,8 +151,8 @@ impl<'a> Writing<'a> {
             Wish::Recall(about) => self.recall(about.as_deref()),
             Wish::Task(TaskWish::List { ended: false }) => self.tell_tasks(),
             Wish::Shared(SharedWish::List) => self.tell_shared(),
-            Wish::Time => self.tell_clock(|clock| clock.time()),
-            Wish::Day => self.tell_clock(|clock| clock.day()),
+            Wish::Time => self.tell_clock(Clock::time),
+            Wish::Day => self.tell_clock(Clock::day),
             Wish::Think(what) => self.think(what),
             Wish::Help => self.say(self.help()),
             Wish::Greet => {

@@ -11,7 +11,7 @@ pub(super) use files::FileWish;
 pub(super) use shared::SharedWish;
 pub(super) use tasks::{Place, Shift, TaskWish, Which};
 pub(super) use words::strip;
-use words::{after, begun, is_any, outside, polite, unquoted};
+use words::{after, begun, is_any, outside, parted_last, polite, unquoted};
 
 /// One thing that someone wants.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -197,7 +197,7 @@ fn single(text: &str) -> Option<Wish> {
     phrase(text)
         .or_else(|| noted(text))
         .or_else(|| tasks::wish(text).map(Wish::Task))
-        .or_else(|| rewritten(text))
+        .or_else(|| in_notebook(text))
         .or_else(|| files::wish(text, begun).map(Wish::File))
         .or_else(|| shared::wish(text).map(Wish::Shared))
         .or_else(|| sum::expression(text).map(Wish::Compute))
@@ -223,21 +223,34 @@ fn noted(text: &str) -> Option<Wish> {
     rest(&["think hard about ", "think about ", "think of ", "think over "]).map(Wish::Think)
 }
 
-/// A change to what is written down.
-fn rewritten(text: &str) -> Option<Wish> {
-    const NOTEBOOK: [&str; 6] =
-        ["the notebook", "your notebook", "my notebook", "the notes", "your notes", "my notes"];
+/// What is said of the notebook as of a file: `replace X with Y in the notebook`.
+fn in_notebook(text: &str) -> Option<Wish> {
     let owned = |text: &str| unquoted(text).to_owned();
-    match files::change(text)? {
-        Change::Replace { find, with, place } if is_any(place, &NOTEBOOK) => {
-            Some(Wish::Rewrite { find: owned(find), with: owned(with) })
+    match files::change(text) {
+        Some(Change::Replace { find, with, place }) if is_any(place, &NOTEBOOK) => {
+            return Some(Wish::Rewrite { find: owned(find), with: owned(with) });
         }
-        Change::Span { start, end, with, place } if is_any(place, &NOTEBOOK) => {
-            Some(Wish::RewriteSpan { start: owned(start), end: owned(end), with: owned(with) })
+        Some(Change::Span { start, end, with, place }) if is_any(place, &NOTEBOOK) => {
+            let (start, end, with) = (owned(start), owned(end), owned(with));
+            return Some(Wish::RewriteSpan { start, end, with });
         }
-        Change::Replace { .. } | Change::Span { .. } => None,
+        Some(Change::Replace { .. } | Change::Span { .. }) | None => {}
     }
+    let said = |prefixes: &[&str], between: &[&str]| {
+        let (what, place) = parted_last(after(text, prefixes)?, between)?;
+        is_any(place, &NOTEBOOK).then(|| owned(what))
+    };
+    said(&["write ", "add "], &[" to ", " into ", " in "])
+        .map(Wish::Remember)
+        .or_else(|| said(&["delete ", "remove "], &[" from "]).map(Wish::Forget))
+        .or_else(|| {
+            let about = said(&["search for ", "find ", "look for "], &[" in "])?;
+            Some(Wish::Recall(Some(about)))
+        })
 }
+
+const NOTEBOOK: [&str; 6] =
+    ["the notebook", "your notebook", "my notebook", "the notes", "your notes", "my notes"];
 
 const RECALL: [&str; 11] = [
     "find what i said about ",

@@ -10,7 +10,7 @@ const GET: &str = "resource_get";
 const LIST: &str = "resource_list";
 const DROP: &str = "resource_drop";
 
-impl Writing<'_> {
+impl<'a> Writing<'a> {
     /// Does what is wanted of the shared resources.
     pub(super) fn act_on_shared(&mut self, wish: &SharedWish) {
         match wish {
@@ -44,7 +44,7 @@ impl Writing<'_> {
     }
 
     /// Tells what the clock says.
-    pub(super) fn tell_clock(&mut self, told: fn(Clock<'_>) -> String) {
+    pub(super) fn tell_clock(&mut self, told: impl FnOnce(Clock<'a>) -> String) {
         self.say(match self.scene.clock {
             Some(clock) => told(clock),
             None => "I see no clock on my screen, so I cannot tell the time.".to_owned(),

@@ -83,9 +83,15 @@ fn files_are_written_and_changed() {
                 r#"notebook_replace: {"find":"tea","with":"coffee"}"#,
             ),
             (
-                "replace from I to tea with we like rum in your notebook",
+                "replace all from I to tea with we like rum in your notebook",
                 r#"notebook_replace_span: {"start":"I","end":"tea","with":"we like rum"}"#,
             ),
+            ("write tea to the notebook", r#"notebook_append: {"text":"tea"}"#),
+            (
+                "remove the cat from my notebook",
+                r#"notebook_replace: {"find":"\nmy cat is called Tom","with":""}"#,
+            ),
+            ("find tea in the notebook", "says: I remember:\n\n- I like tea"),
         ],
     );
     for phrase in [

@@ -200,8 +200,12 @@ fn shifting(text: &str) -> Option<TaskWish> {
     Some(TaskWish::Shift(state_named(state)?, targets(what)?))
 }
 
+/// The most of a text that may say how a task is.
+const SAID_CAP_BYTES: usize = 500;
+
 /// A wish that says how a task is: `task 2 is done`. Other wishes may end so too.
 pub(super) fn said(text: &str) -> Option<TaskWish> {
+    let text = Some(text).filter(|text| text.len() <= SAID_CAP_BYTES)?;
     let (what, state) = parted_last(text, &[" is ", " are "])?;
     Some(TaskWish::Shift(state_named(state)?, targets(what)?))
 }
