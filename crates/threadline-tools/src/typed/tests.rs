@@ -1,3 +1,5 @@
+//! Typed tools: their schemas, and what comes of calls.
+
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
