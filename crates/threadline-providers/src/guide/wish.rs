@@ -350,6 +350,8 @@ fn phrase(text: &str) -> Option<Wish> {
         | "what is the date"
         | "what's the date"
         | "what is today's date"
+        | "what's today's date"
+        | "what day of the week is it"
         | "what is today" => Some(Wish::Day),
         _ => None,
     }

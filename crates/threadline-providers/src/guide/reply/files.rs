@@ -29,9 +29,10 @@ impl Writing<'_> {
             FileWish::Write { path, text: written } => {
                 self.call(WRITE, &[("path", text(path)), ("text", text(written))]);
             }
-            FileWish::Edit { path, find, with } => {
+            FileWish::Edit { path, find, with, all } => {
                 let edit = [("path", text(path)), ("find", text(find)), ("with", text(with))];
-                self.call(EDIT, &edit);
+                let all = all.then(|| ("all", true.into()));
+                self.call(EDIT, &edit.into_iter().chain(all).collect::<Vec<_>>());
             }
         }
     }

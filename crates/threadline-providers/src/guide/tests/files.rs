@@ -77,6 +77,14 @@ fn files_are_written_and_changed() {
                 "replace \"a with b\" by \"c in d\" in the file notes",
                 r#"edit_file: {"path":"notes","find":"a with b","with":"c in d"}"#,
             ),
+            (
+                "replace all tea with rum in a.txt",
+                r#"edit_file: {"path":"a.txt","find":"tea","with":"rum","all":true}"#,
+            ),
+            (
+                "replace \"all tea\" with rum in a.txt",
+                r#"edit_file: {"path":"a.txt","find":"all tea","with":"rum"}"#,
+            ),
             ("remove \"tea\" from a.txt", r#"edit_file: {"path":"a.txt","find":"tea","with":""}"#),
             (
                 "replace tea with coffee in the notebook",

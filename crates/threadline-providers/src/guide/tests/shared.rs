@@ -54,6 +54,7 @@ fn the_time_is_told_from_the_screen() {
             ("what time is it?", "says: It is 10:20 UTC on Monday, 2026-11-16."),
             ("Please tell me the time.", "says: It is 10:20 UTC on Monday, 2026-11-16."),
             ("what day is it today?", "says: It is Monday, 2026-11-16."),
+            ("what day of the week is it?", "says: It is Monday, 2026-11-16."),
             ("what is the date", "says: It is Monday, 2026-11-16."),
         ],
     );

@@ -12,6 +12,7 @@ fn tasks_are_added() {
         &[
             ("add a task: buy tea", r#"task_add: {"titles":["buy tea"]}"#),
             ("Please add the task buy tea.", r#"task_add: {"titles":["buy tea"]}"#),
+            ("add a task buy tea", r#"task_add: {"titles":["buy tea"]}"#),
             ("add a task to buy tea", r#"task_add: {"titles":["buy tea"]}"#),
             ("todo: buy tea and eggs", r#"task_add: {"titles":["buy tea and eggs"]}"#),
             ("TODO: \"read a.txt and rest.\"", r#"task_add: {"titles":["read a.txt and rest."]}"#),
@@ -53,6 +54,8 @@ fn tasks_are_started_ended_and_moved() {
             ("mark the task call Bob as done", r#"task_finish: {"tasks":[3]}"#),
             ("mark task 3 as started", r#"task_start: {"tasks":[3]}"#),
             ("drop task 2", r#"task_drop: {"tasks":[2]}"#),
+            ("remove task 2", r#"task_drop: {"tasks":[2]}"#),
+            ("task 1 done", r#"task_finish: {"tasks":[1]}"#),
             ("drop the Bob task", r#"task_drop: {"tasks":[3]}"#),
             ("move task 3 to the top", r#"task_move: {"task":3,"to":"top"}"#),
             ("move the milk task to the end", r#"task_move: {"task":1,"to":"bottom"}"#),
@@ -103,7 +106,7 @@ fn other_wishes_stay_what_they_are() {
 
 #[test]
 fn tasks_are_told_from_the_screen_if_it_shows_all() {
-    for phrase in ["what are the tasks?", "list the tasks", "What is to be done?", "show my tasks"]
+    for phrase in ["what are the tasks?", "list the tasks", "What is to be done?", "what is next?"]
     {
         insta::allow_duplicates! {
             insta::assert_snapshot!(answer(&story().says(phrase).screen(BOARD)), @"

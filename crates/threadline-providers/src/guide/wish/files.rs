@@ -14,7 +14,7 @@ pub(in crate::guide) enum FileWish {
     /// Write a file.
     Write { path: String, text: String },
     /// Put a text in the place of another.
-    Edit { path: String, find: String, with: String },
+    Edit { path: String, find: String, with: String, all: bool },
 }
 
 /// A change to a text, wherever it is.
@@ -36,12 +36,13 @@ pub(super) fn wish(text: &str, begun: &str) -> Option<FileWish> {
 }
 
 fn listing(text: &str) -> Option<FileWish> {
-    const ALL: [&str; 17] = [
+    const ALL: [&str; 18] = [
         "ls",
         "files",
         "list files",
         "list the files",
         "list all files",
+        "list files in",
         "list my files",
         "list the workspace",
         "show files",
@@ -191,12 +192,14 @@ fn writing(text: &str, begun: &str) -> Option<FileWish> {
 
 fn editing(text: &str) -> Option<FileWish> {
     if let Some(Change::Replace { find, with, place }) = change(text) {
+        let every = after(find, &["all ", "every "]);
+        let (find, all) = (every.unwrap_or(find), every.is_some());
         let (find, with) = (unquoted(find).to_owned(), unquoted(with).to_owned());
-        return Some(FileWish::Edit { path: surely(place)?, find, with });
+        return Some(FileWish::Edit { path: surely(place)?, find, with, all });
     }
     let (find, place) = parted_last(after(text, &["delete ", "remove "])?, &[" from "])?;
-    let find = unquoted(find).to_owned();
-    Some(FileWish::Edit { path: surely(place)?, find, with: String::new() })
+    let (find, with) = (unquoted(find).to_owned(), String::new());
+    Some(FileWish::Edit { path: surely(place)?, find, with, all: false })
 }
 
 /// The change that a text tells: `replace X with Y in Z`, `change X to Y in Z`.

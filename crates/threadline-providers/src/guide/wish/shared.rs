@@ -17,7 +17,7 @@ pub(in crate::guide) enum SharedWish {
 
 /// The wish of a text.
 pub(super) fn wish(text: &str) -> Option<SharedWish> {
-    const LIST: [&str; 14] = [
+    const LIST: [&str; 15] = [
         "what is shared",
         "what's shared",
         "what is shared here",
@@ -31,6 +31,7 @@ pub(super) fn wish(text: &str) -> Option<SharedWish> {
         "show the shared resources",
         "show me the shared resources",
         "what are the shared resources",
+        "what keys are there",
         "which keys are there",
     ];
     const DROP: [&str; 5] = [

@@ -46,7 +46,7 @@ pub(in crate::guide) enum Place {
     After(Which),
 }
 
-const ONE: [&str; 17] = [
+const ONE: [&str; 18] = [
     "add a task to the board:",
     "add a task to the list:",
     "add a new task:",
@@ -62,6 +62,7 @@ const ONE: [&str; 17] = [
     "to do:",
     "to-do:",
     "add a task to ",
+    "add a task ",
     "add the task ",
     "add task ",
 ];
@@ -99,7 +100,7 @@ pub(super) fn wish(text: &str) -> Option<TaskWish> {
 }
 
 fn listing(text: &str) -> Option<TaskWish> {
-    const OPEN: [&str; 27] = [
+    const OPEN: [&str; 31] = [
         "tasks",
         "the tasks",
         "list tasks",
@@ -117,6 +118,10 @@ fn listing(text: &str) -> Option<TaskWish> {
         "show the board",
         "what are the tasks",
         "what are my tasks",
+        "what are the open tasks",
+        "what are my open tasks",
+        "what is next",
+        "what's next",
         "which tasks are there",
         "what tasks are there",
         "which tasks are open",
@@ -173,11 +178,12 @@ fn unlisted(line: &str) -> &str {
 fn shifting(text: &str) -> Option<TaskWish> {
     const START: [&str; 6] =
         ["start with ", "start on ", "start ", "begin with ", "begin ", "work on "];
-    const FINISH: [&str; 10] = [
+    const FINISH: [&str; 11] = [
         "i have finished ",
         "i finished ",
         "i am done with ",
         "i'm done with ",
+        "done with ",
         "finish ",
         "complete ",
         "close ",
@@ -185,7 +191,7 @@ fn shifting(text: &str) -> Option<TaskWish> {
         "check off ",
         "end ",
     ];
-    const DROP: [&str; 4] = ["drop ", "cancel ", "abandon ", "give up "];
+    const DROP: [&str; 6] = ["drop ", "delete ", "remove ", "cancel ", "abandon ", "give up "];
     let verbs =
         [(Shift::Start, &START[..]), (Shift::Finish, &FINISH[..]), (Shift::Drop, &DROP[..])];
     for (shift, prefixes) in verbs {
@@ -206,7 +212,8 @@ const SAID_CAP_BYTES: usize = 500;
 /// A wish that says how a task is: `task 2 is done`. Other wishes may end so too.
 pub(super) fn said(text: &str) -> Option<TaskWish> {
     let text = Some(text).filter(|text| text.len() <= SAID_CAP_BYTES)?;
-    let (what, state) = parted_last(text, &[" is ", " are "])?;
+    let sides = parted_last(text, &[" is ", " are "]);
+    let (what, state) = sides.or_else(|| parted_last(text, &[" "]))?;
     Some(TaskWish::Shift(state_named(state)?, targets(what)?))
 }
 
