@@ -28,7 +28,11 @@
 
 pub mod calculator;
 #[cfg(unix)]
+mod diff;
+#[cfg(unix)]
 pub mod files;
+#[cfg(unix)]
+mod matching;
 pub mod recall;
 #[cfg(test)]
 mod testing;

@@ -7,6 +7,7 @@ use std::thread;
 use threadline_core::drive::Limits;
 use threadline_core::history::fact::AgentJoined;
 use threadline_core::id::TenantId;
+use threadline_core::policy::Rule;
 use threadline_core::provider::{Models, Provider};
 use threadline_core::store::{Storage, StoreError};
 use threadline_core::tokens::O200k;
@@ -39,6 +40,8 @@ pub struct Setup {
     pub widgets: Vec<Box<dyn Widget>>,
     /// When turns end without an answer.
     pub limits: Limits,
+    /// The rules for calls, in order: the last that speaks of a call counts, and a deny always.
+    pub policy: Vec<Rule>,
     /// How fast things go that nobody sees.
     pub pace: Pace,
 }
@@ -61,6 +64,7 @@ impl Setup {
                 Box::new(Notebook::new()),
             ],
             limits: Limits::default(),
+            policy: Vec::new(),
             pace: Pace::default(),
         }
     }
@@ -94,7 +98,8 @@ impl Setup {
             Arc::new(RandomIds),
             Arc::new(O200k),
         )?;
-        Ok(Runtime::new(world.with_limits(self.limits).with_pace(self.pace)))
+        let world = world.with_limits(self.limits).with_policy(self.policy);
+        Ok(Runtime::new(world.with_pace(self.pace)))
     }
 }
 
