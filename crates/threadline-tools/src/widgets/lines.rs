@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_text_is_read_whole_page_by_page() {
-        let many = (1..2000).map(|n| format!("line {n}\n")).collect::<String>();
+        let many = (1..2000).map(|n| format!("line {n}")).collect::<Vec<_>>().join("\n") + "\n";
         let wide = format!("a\n{}\nb\n\n", "雨x".repeat(5000));
         for (text, pages) in [(&*many, 3), (&wide, 4), ("one", 1), ("one\n\n", 1)] {
             let read = read(text);

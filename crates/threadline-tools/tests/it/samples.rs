@@ -5,11 +5,19 @@
 use serde_json::{Value, json};
 use threadline_core::widget::Widget;
 use threadline_testing::ids::Choices;
+use threadline_tools::widgets::board::Board;
+use threadline_tools::widgets::clock::Clock;
 use threadline_tools::widgets::notebook::Notebook;
+use threadline_tools::widgets::resources::Resources;
 
 /// The widgets, empty.
 pub(crate) fn widgets() -> Vec<Box<dyn Widget>> {
-    vec![Box::new(Notebook::new())]
+    vec![
+        Box::new(Clock::new()),
+        Box::new(Board::new()),
+        Box::new(Resources::new()),
+        Box::new(Notebook::new()),
+    ]
 }
 
 /// Makes arguments for a tool.
@@ -28,6 +36,26 @@ pub(crate) fn calls() -> Vec<(&'static str, Make)> {
             json!({ "start": start, "end": end, "with": text(choices), "anchor": anchor(choices) })
         }),
         ("notebook_read", |choices| json!({ "line": 1 + choices.below(5) })),
+        ("task_add", |choices| {
+            let titles = (0..choices.below(4)).map(|_| word(choices)).collect::<Vec<_>>();
+            json!({ "titles": titles, "before": choices.percent(20).then(|| number(choices)) })
+        }),
+        ("task_start", tasks),
+        ("task_finish", tasks),
+        ("task_drop", tasks),
+        ("task_move", |choices| {
+            let to = choices.pick(&["top", "bottom"]).copied().filter(|_| choices.percent(50));
+            let before = to.is_none().then(|| number(choices));
+            json!({ "task": number(choices), "to": to, "before": before })
+        }),
+        ("task_list", |choices| json!({ "line": 1 + choices.below(5) })),
+        ("resource_put", |choices| {
+            let description = choices.percent(40).then(|| word(choices));
+            json!({ "key": key(choices), "text": text(choices), "description": description })
+        }),
+        ("resource_get", |choices| json!({ "key": key(choices) })),
+        ("resource_list", |_| json!({})),
+        ("resource_drop", |choices| json!({ "key": key(choices) })),
     ]
 }
 
@@ -57,4 +85,19 @@ pub(crate) fn text(choices: &mut Choices) -> String {
 
 fn anchor(choices: &mut Choices) -> Option<String> {
     choices.percent(40).then(|| word(choices))
+}
+
+/// One or two tasks that are often there, sometimes with a note.
+fn tasks(choices: &mut Choices) -> Value {
+    let tasks = (0..=choices.below(2)).map(|_| number(choices)).collect::<Vec<_>>();
+    json!({ "tasks": tasks, "note": choices.percent(30).then(|| word(choices)) })
+}
+
+fn number(choices: &mut Choices) -> u64 {
+    1 + choices.below(12)
+}
+
+/// A key that is often there, or none.
+fn key(choices: &mut Choices) -> &'static str {
+    choices.pick(&["a", "b/c", "d-1", "No Key"]).copied().unwrap()
 }

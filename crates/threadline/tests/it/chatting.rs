@@ -116,6 +116,31 @@ fn the_notebook_is_shown_and_changed() {
 }
 
 #[test]
+fn the_tasks_are_shown() {
+    let home = Home::new();
+    home.follows(
+        "turn\n call task_add {\"titles\":[\"pack\",\"leave\"]}\nthen\n call task_start \
+         {\"tasks\":[2],\"note\":\"soon\"}\nthen\n say planned\n",
+    );
+    let ran = chat(&home, &["/tasks", "plan", "/tasks", "/undo", "/tasks"], &[]);
+    assert_snapshot!(ran.shown(), @r#"
+    there are no tasks
+    planned
+    1 open, 1 doing
+    - 1 [open] pack
+    - 2 [doing: assistant] leave (soon)
+    back at entry 2; 0 messages count now; to undo: threadline rewind <id 1> --undo
+    there are no tasks
+    --- standard error
+    · task_add ["pack","leave"]
+    ✓ added tasks 1, 2: pack and 1 more
+    · task_start note: soon, tasks: [2]
+    ✓ started task 2: leave
+    to come back: threadline chat <id 1>
+    "#);
+}
+
+#[test]
 fn the_instruction_is_shown_and_changed() {
     let home = Home::new();
     let lines = ["/instruction Be brief.", "/instruction", "help"];

@@ -63,9 +63,17 @@ fn adds_up(seen: &Value) {
     assert_eq!(sum, all - of("free") - of("reserve"));
 }
 
+/// A home whose agent has no clock: a minute may pass at any time, and brings another screen.
+fn timeless() -> Home {
+    let home = Home::new();
+    let config = "[agents.assistant]\nwidgets = [\"notebook\"]\n";
+    home.write(".config/threadline/config.toml", config);
+    home
+}
+
 #[test]
 fn what_the_model_sees_is_told_part_by_part() {
-    let home = Home::new();
+    let home = timeless();
     home.run(&["run", "add 2 and 3"]).ok();
     assert_snapshot!(home.run(&["context"]).shown(), @r##"
     (no title)  <id 1>
@@ -303,7 +311,7 @@ fn what_another_process_drives_is_seen_too() {
 
 #[test]
 fn a_chat_shows_its_context() {
-    let home = Home::new();
+    let home = timeless();
     let said = home.feed(b"/context\n", &["chat"]);
     assert_snapshot!(said.told(), @"error: nothing was said yet");
     let said = home.feed(b"add 2 and 3\n/context\n", &["chat"]);

@@ -422,7 +422,7 @@ fn states_of_other_versions_and_damaged_ones_are_not_read() {
     let good = other.encode();
     let text = String::from_utf8(good.bytes.clone()).unwrap();
     let bad = [
-        "".to_owned(),
+        String::new(),
         "\n".to_owned(),
         text.replace("1\t0\n", "0\t0\n"),
         text.replace("1\t0\n", "2\t0\n"),

@@ -282,7 +282,7 @@ fn states_of_other_versions_and_damaged_ones_are_not_read() {
         r#"[{"by":1,"description":null,"key":"b","text":"y"},{"by":1,"description":null,"key":"c","text":"z"}]"#
     );
     for text in [
-        "".to_owned(),
+        String::new(),
         text.replace("\"c\"", "\"b\""),
         text.replace("\"c\"", "\"a\""),
         text.replace("\"c\"", "\"C\""),
