@@ -21,7 +21,6 @@ mod failing;
 mod items;
 mod place;
 pub mod planted;
-mod policy;
 mod recapping;
 mod setting;
 mod step;

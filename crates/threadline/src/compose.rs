@@ -153,6 +153,10 @@ impl Parts {
         limits.turn_tokens = bounds.max_tokens.or(said.tokens);
         limits.conversation_tokens = said.conversation_tokens;
         (limits.turn_cost, limits.conversation_cost) = (said.turn_cost, said.conversation_cost);
+        if let Some(minutes) = said.approval_minutes {
+            limits.approval_ms = u64::from(minutes.get()) * 60_000;
+        }
+        setup.policy = config.file.policy.iter().map(|entry| entry.0.clone()).collect();
         Ok(setup)
     }
 

@@ -136,7 +136,7 @@ fn what_is_no_command_is_told() {
     --- standard error
     error: there is no command /hist; did you mean /history?
     error: nothing was said yet
-    error: /notebook shows it, /notebook set TEXT and /notebook clear change it
+    error: /notebook shows it, /notebook blame who wrote it; /notebook set TEXT and /notebook clear change it
     to come back: threadline chat <id 1>
     --- exit code 1
     "#);
@@ -192,6 +192,7 @@ fn a_question_that_nobody_can_answer_stays_open() {
     · dev_ask x
     · a person must allow c5.0
     to answer: threadline chat <id 1>
+    not to be asked: threadline policy <id 1> allow TOOL; then threadline resume <id 1>
     to come back: threadline chat <id 1>
     --- exit code 4
     "#);
