@@ -130,14 +130,8 @@ fn blocks(before: &[&str], after: &[&str]) -> Vec<Block> {
     let after_rest = after_rest.get(..after_rest.len() - tail).unwrap_or_default();
     let (before_len, after_len) = (before_rest.len(), after_rest.len());
     let mut numbers = HashMap::new();
-    let mut numbered = |lines: &[&'_ str]| {
-        let number = |line: &&str| {
-            let next = numbers.len();
-            *numbers.entry((*line).to_owned()).or_insert(next)
-        };
-        lines.iter().map(number).collect::<Vec<_>>()
-    };
-    let (before_rest, after_rest) = (numbered(before_rest), numbered(after_rest));
+    let before_rest = numbered(&mut numbers, before_rest);
+    let after_rest = numbered(&mut numbers, after_rest);
     let kept = kept(&before_rest, &after_rest).unwrap_or_default();
     let end = Run { before: before_len, after: after_len, len: 0 };
     let mut blocks = Vec::new();
@@ -152,6 +146,15 @@ fn blocks(before: &[&str], after: &[&str]) -> Vec<Block> {
         (from_before, from_after) = (run.before + run.len, run.after + run.len);
     }
     blocks
+}
+
+/// Lines as numbers, equal ones with the same: these are compared quickly.
+fn numbered<'a>(numbers: &mut HashMap<&'a str, usize>, lines: &[&'a str]) -> Vec<usize> {
+    let number = |line: &&'a str| {
+        let next = numbers.len();
+        *numbers.entry(*line).or_insert(next)
+    };
+    lines.iter().map(number).collect()
 }
 
 /// Lines that both texts have.

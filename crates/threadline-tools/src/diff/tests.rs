@@ -23,7 +23,7 @@ fn applied(before: &str, diff: &Diff<'_>) -> String {
 
 #[test]
 fn changes_are_shown_with_what_is_around_them() {
-    let before = (1..=20).map(|n| format!("line {n}\n")).collect::<String>();
+    let before = (1..=20).map(|n| format!("line {n}\n")).collect::<Vec<_>>().concat();
     let after = before.replace("line 5\n", "five\n").replace("line 6\n", "").replace("20\n", "20");
     insta::assert_snapshot!(shown(&before, &after), @r"
     @@ -2,8 +2,7 @@
@@ -58,7 +58,7 @@ fn changes_are_shown_with_what_is_around_them() {
 
 #[test]
 fn changes_that_touch_share_a_hunk() {
-    let before = (1..=30).map(|n| format!("{n}\n")).collect::<String>();
+    let before = (1..=30).map(|n| format!("{n}\n")).collect::<Vec<_>>().concat();
     let near = before.replace("\n5\n", "\nfive\n").replace("\n12\n", "\ntwelve\n");
     assert_eq!(shown(&before, &near).matches("@@ -").count(), 1);
     let far = before.replace("\n5\n", "\nfive\n").replace("\n13\n", "\nthirteen\n");
@@ -89,8 +89,8 @@ fn what_is_left_out_is_told() {
 
 #[test]
 fn texts_without_a_line_in_common_cost_little() {
-    let before = (0..300_000).map(|n| format!("a{n}\n")).collect::<String>();
-    let after = (0..300_000).map(|n| format!("b{n}\n")).collect::<String>();
+    let before = (0..300_000).map(|n| format!("a{n}\n")).collect::<Vec<_>>().concat();
+    let after = (0..300_000).map(|n| format!("b{n}\n")).collect::<Vec<_>>().concat();
     let diff = Diff::of(&before, &after);
     assert_eq!((diff.added(), diff.removed()), (300_000, 300_000));
     // Lines that are all alike make the longest runs on every diagonal.

@@ -95,10 +95,10 @@ fn why_not_opened(
             format!("{told} leads through a file as if it were a folder; give another path")
         }
         NotOpened::Failed(error) => format!("{told} could not be opened: {error}"),
-        NotOpened::Folder => {
-            let names = workspace.names(path).unwrap_or_default();
-            format!("{told} is a folder; {}", holds("it", &names))
-        }
+        NotOpened::Folder => match workspace.names(path) {
+            Ok(names) => format!("{told} is a folder; {}", holds("it", &names)),
+            Err(_) => format!("{told} is the path of a folder; give that of a file"),
+        },
         NotOpened::Missing => {
             format!("there is no {told} in the workspace{}", offer(workspace, path))
         }

@@ -164,6 +164,15 @@ impl Workspace {
     }
 }
 
+#[cfg(test)]
+impl Workspace {
+    /// The folder, opened once for each way that paths are kept beneath it.
+    pub(super) fn each_way(path: &Path) -> Vec<Self> {
+        let open = || Self::open(path).unwrap();
+        vec![open(), Self { way: Way::PartByPart, ..open() }]
+    }
+}
+
 /// What is done about folders that are not there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Missing {

@@ -31,7 +31,7 @@ impl WriteFile {
 }
 
 /// Writes a text file of the workspace: makes it, and folders that are missing, or replaces all that
-/// is in it. To change a part of a file use edit_file.
+/// is in it. To change a part of a file use `edit_file`.
 #[derive(Deserialize, JsonSchema)]
 struct Arguments {
     /// the file, relative to the workspace, such as src/main.rs

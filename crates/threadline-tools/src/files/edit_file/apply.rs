@@ -2,6 +2,9 @@
 
 use crate::matching::{instead, line_of, places, surroundings, times};
 
+/// The longest texts that are compared byte by byte at every length.
+const COMPARED_CAP_BYTES: usize = 16 * 1024;
+
 /// What an edit comes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Applied {
@@ -68,21 +71,19 @@ fn ended(text: &str, end: &str) -> String {
 /// Whether a text that was replaced cannot be there by the replacement itself: neither in it nor
 /// across one of its borders. Then a text that is there has not been replaced.
 pub(super) fn cannot_come_back(find: &str, with: &str) -> bool {
-    let (find, with) = (ended(find, "\n"), ended(with, "\n"));
-    let (find, with) = (find.as_bytes(), with.as_bytes());
+    find.len().max(with.len()) <= COMPARED_CAP_BYTES
+        && ["\n", "\r\n"].iter().all(|end| are_apart(&ended(find, end), &ended(with, end)))
+}
+
+/// Whether no text is both in or at a border of the one and a part of the other.
+fn are_apart(find: &str, with: &str) -> bool {
     // Either has the other in it: what is left and right of the replacement may complete it.
-    let within = |text: &[u8], part: &[u8]| {
-        part.is_empty() || text.windows(part.len()).any(|window| window == part)
-    };
-    if within(with, find) || within(find, with) {
+    if with.contains(find) || find.contains(with) {
         return false;
     }
-    let shorter = find.len().min(with.len());
-    (1..shorter).all(|len| {
-        let begins =
-            |one: &[u8], other: &[u8]| one.get(..len).is_some_and(|head| other.ends_with(head));
-        !begins(find, with) && !begins(with, find)
-    })
+    let (find, with) = (find.as_bytes(), with.as_bytes());
+    let meet = |end: &[u8], start: &[u8], len| start.get(..len).is_some_and(|it| end.ends_with(it));
+    (1..find.len().min(with.len())).all(|len| !meet(with, find, len) && !meet(find, with, len))
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use super::super::place::synced;
 
 /// How long an entry is kept. Whoever goes on with a conversation later than that is told what can
 /// be told without.
-const KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+const KEPT: Duration = Duration::from_hours(7 * 24);
 /// How many entries are looked at to find those that are too old.
 const LOOKED_AT: usize = 10_000;
 /// The name's end of an entry that is being written.
@@ -104,7 +104,7 @@ mod tests {
         let age = |path: &Path, days: u64| {
             let file = File::options().write(true).open(path).unwrap();
             let now = file.metadata().unwrap().modified().unwrap();
-            file.set_modified(now - Duration::from_secs(days * 24 * 60 * 60)).unwrap();
+            file.set_modified(now - Duration::from_hours(days * 24)).unwrap();
         };
         let foreign = folder.path().join("made/edits/notes.txt");
         fs::write(&foreign, "mine").unwrap();

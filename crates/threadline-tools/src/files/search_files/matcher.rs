@@ -18,6 +18,7 @@ pub(super) struct Matcher {
 }
 
 /// A line that has what was searched for.
+#[derive(Clone, Copy)]
 pub(super) struct Hit<'a> {
     /// Its number, counted from 1.
     pub(super) line: usize,
@@ -65,7 +66,7 @@ impl Matcher {
         while let Some(found) = pattern.find_at(text, from) {
             let at = found.start();
             let passed = text.get(from..at).unwrap_or_default();
-            line += passed.iter().filter(|byte| **byte == b'\n').count();
+            line += passed.split(|byte| *byte == b'\n').count() - 1;
             let before = passed.iter().rposition(|byte| *byte == b'\n').map(|end| end + 1);
             let start = from + before.unwrap_or_default();
             let rest = text.get(at..).unwrap_or_default();
