@@ -269,6 +269,7 @@ impl<'a> Keys<'a> {
     const FEW: usize = 16;
 
     /// Whether a key is among those of the members that were read.
+    #[expect(clippy::ptr_arg, reason = "a key that is borrowed is kept without a copy")]
     pub(super) fn has(&mut self, key: &Cow<'a, str>, members: &[Member<'a>]) -> bool {
         if members.len() < Self::FEW {
             return members.iter().any(|(known, _)| known == key);

@@ -2,16 +2,15 @@
 
 use super::super::schema::Type;
 use super::wish::wishes;
-use super::{Check, Found, Id, Json, Node, Path};
+use super::{Check, Found, Id, Json, Mode, Node, Path};
 
 impl<'s> Check<'s> {
     /// Whether a value fits a node as it is.
     pub(super) fn fits_as_is(&mut self, id: Id, value: &Json<'_>, path: &Path<'_>) -> bool {
         let mark = self.found.mark();
-        let before = (self.may_mend, self.is_quiet);
-        (self.may_mend, self.is_quiet) = (false, true);
+        let before = std::mem::replace(&mut self.mode, Mode::Ask);
         let (fits, _) = self.trial(|check| check.fit(id, value, path, true));
-        (self.may_mend, self.is_quiet) = before;
+        self.mode = before;
         if !fits {
             self.found.take_since(mark);
         }
@@ -45,7 +44,7 @@ impl<'s> Check<'s> {
                 return None;
             }
         }
-        if self.is_quiet {
+        if self.mode == Mode::Ask {
             self.has_failed = true;
             return None;
         }
@@ -90,7 +89,7 @@ impl<'s> Check<'s> {
         let mut with_loss: Option<(Option<Json<'a>>, Found)> = None;
         let mut told = None;
         for branch in branches {
-            if !self.may_mend && meant != Some(*branch) {
+            if !self.may_mend() && meant != Some(*branch) {
                 continue;
             }
             let (mark, dropped) = (self.found.mark(), self.dropped);
