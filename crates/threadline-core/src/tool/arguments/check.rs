@@ -334,6 +334,8 @@ impl<'s> Check<'s> {
     }
 
     fn warn(&mut self, path: &Path<'_>, text: impl FnOnce() -> String) {
+        // A trial may warn in vain, again and again.
+        self.charge(8);
         self.found.warning(path, text);
     }
 

@@ -132,16 +132,18 @@ impl<'s> Check<'s> {
     }
 
     /// The node that a value was meant for, if it is plain to see.
-    fn only_likely(&self, branches: &[Id], value: &Json<'_>) -> Option<Id> {
-        let mut likely = branches.iter().filter(|branch| self.is_likely(**branch, value));
-        let first = likely.next().copied();
+    fn only_likely(&mut self, branches: &[Id], value: &Json<'_>) -> Option<Id> {
+        let mut likely = branches.iter().copied().filter(|branch| self.is_likely(*branch, value));
+        let first = likely.next();
         if likely.next().is_some() { None } else { first }
     }
 
     /// Whether a value looks like what a node wants: by its type, and by what can only be one of
     /// a few values.
-    fn is_likely(&self, id: Id, value: &Json<'_>) -> bool {
-        let Some(node) = self.nodes.get(id) else { return false };
+    fn is_likely(&mut self, id: Id, value: &Json<'_>) -> bool {
+        self.charge(1);
+        let nodes = self.nodes;
+        let Some(node) = nodes.get(id).filter(|_| !self.is_tangled) else { return false };
         let fits_type = node.types.is_empty()
             || node.types.iter().any(|known| known.fits(value))
             || (node.types.contains(&Type::Integer) && matches!(value, Json::Number(_)));
@@ -150,7 +152,7 @@ impl<'s> Check<'s> {
         };
         let fits_tags = || {
             node.properties.iter().all(|(name, id)| {
-                let given = value.get(name).zip(self.nodes.get(*id));
+                let given = value.get(name).zip(nodes.get(*id));
                 given.is_none_or(|(given, node)| is_value(node, given))
             })
         };

@@ -158,14 +158,14 @@ impl<'s> Check<'s> {
         path: &Path<'_>,
     ) {
         let Json::Object(members) = value else { return };
-        if !matches!(node.others, Others::Odd) {
+        if !matches!(node.others, Others::Odd) || !self.names_members(id) {
             return;
         }
         let mut hint = 0;
         for (name, _) in members {
             match node.property(name, hint) {
                 Some(place) => hint = place + 1,
-                None if self.speaks_of(id, name) || !self.names_members(id) => {}
+                None if self.speaks_of(id, name) => {}
                 None => self.warn(&Path::Member(path, name), || "unknown parameter".to_owned()),
             }
         }
