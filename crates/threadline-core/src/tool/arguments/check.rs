@@ -43,8 +43,7 @@ pub(super) fn check<'a>(
     let most_steps = (size_bytes + nodes.len()).saturating_mul(STEPS).saturating_add(STEPS_LEAST);
     let mut check = Check {
         nodes,
-        may_mend,
-        is_quiet: false,
+        mode: if may_mend { Mode::Mend } else { Mode::Tell },
         found: Found::default(),
         has_failed: false,
         dropped: 0,
@@ -58,11 +57,7 @@ pub(super) fn check<'a>(
 
 struct Check<'s> {
     nodes: &'s Nodes,
-    /// Whether a value may be taken as another one.
-    may_mend: bool,
-    /// Whether it is only asked whether a value fits: nothing is told, and the first problem ends
-    /// it.
-    is_quiet: bool,
+    mode: Mode,
     found: Found,
     /// Whether there was a problem since a trial began.
     has_failed: bool,
@@ -72,6 +67,17 @@ struct Check<'s> {
     steps: usize,
     depth: usize,
     is_tangled: bool,
+}
+
+/// What a check is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    /// A value may be taken as another one.
+    Mend,
+    /// All problems are told.
+    Tell,
+    /// It is only asked whether a value fits: the first problem ends it.
+    Ask,
 }
 
 impl<'s> Check<'s> {
@@ -123,7 +129,7 @@ impl<'s> Check<'s> {
         if let Some(values) = &node.values
             && !values.iter().any(|known| known.same(current))
         {
-            let meant = self.may_mend.then(|| token(values, current)).flatten();
+            let meant = self.may_mend().then(|| token(values, current)).flatten();
             let Some(meant) = meant else {
                 self.problem(path, || one_of(values), Some(value));
                 return None;
@@ -167,7 +173,7 @@ impl<'s> Check<'s> {
         value: &Json<'a>,
         path: &Path<'_>,
     ) -> Option<Coerced<'a>> {
-        if !self.may_mend {
+        if !self.may_mend() {
             return None;
         }
         if let Json::Text(text) = value {
@@ -322,18 +328,24 @@ impl<'s> Check<'s> {
         got: Option<&Json<'_>>,
     ) {
         self.has_failed = true;
-        if !self.is_quiet {
+        if self.mode != Mode::Ask {
             self.found.problem(path, expected(), got);
         }
     }
 
     fn warn(&mut self, path: &Path<'_>, text: impl FnOnce() -> String) {
+        // A trial may warn in vain, again and again.
+        self.charge(8);
         self.found.warning(path, text);
     }
 
+    fn may_mend(&self) -> bool {
+        self.mode == Mode::Mend
+    }
+
     /// Whether nothing that is still to come can change the answer.
-    const fn is_over(&self) -> bool {
-        self.is_tangled || (self.is_quiet && self.has_failed)
+    fn is_over(&self) -> bool {
+        self.is_tangled || (self.mode == Mode::Ask && self.has_failed)
     }
 
     fn charge(&mut self, steps: usize) {

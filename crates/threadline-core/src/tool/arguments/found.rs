@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::json::{Json, quoted};
+use super::json::{Json, NAME_CAP_BYTES, quoted_name};
 use super::{PROBLEMS_CAP, Problem};
 
 /// How much is shown of a value.
@@ -104,7 +104,7 @@ impl Path<'_> {
                     let dot = if text.is_empty() { "" } else { "." };
                     let _ = write!(text, "{dot}{name}");
                 } else {
-                    let _ = write!(text, "[{}]", quoted(name));
+                    let _ = write!(text, "[{}]", quoted_name(name));
                 }
                 text
             }
@@ -114,5 +114,7 @@ impl Path<'_> {
 
 /// Whether a name can be told from the signs around it in a path.
 fn is_plain(name: &str) -> bool {
-    !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'))
+    !name.is_empty()
+        && name.len() <= NAME_CAP_BYTES
+        && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'))
 }

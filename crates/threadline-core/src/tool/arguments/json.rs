@@ -11,6 +11,9 @@ use serde_json::Number;
 /// The deepest that values may be nested.
 pub(super) const DEPTH_CAP: usize = 127;
 
+/// How much is shown of a name.
+pub(super) const NAME_CAP_BYTES: usize = 80;
+
 /// A JSON value.
 #[derive(Clone, Debug)]
 pub(super) enum Json<'a> {
@@ -220,6 +223,11 @@ impl<'a> Json<'a> {
     }
 }
 
+/// A name as a JSON string, shortened if it is longer than any name should be.
+pub(super) fn quoted_name(name: &str) -> String {
+    Json::Text(Cow::Borrowed(name)).shortened(NAME_CAP_BYTES)
+}
+
 /// A text as a JSON string.
 pub(super) fn quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
@@ -269,6 +277,7 @@ impl<'a> Keys<'a> {
     const FEW: usize = 16;
 
     /// Whether a key is among those of the members that were read.
+    #[expect(clippy::ptr_arg, reason = "a key that is borrowed is kept without a copy")]
     pub(super) fn has(&mut self, key: &Cow<'a, str>, members: &[Member<'a>]) -> bool {
         if members.len() < Self::FEW {
             return members.iter().any(|(known, _)| known == key);
@@ -364,7 +373,7 @@ impl<'de> Visitor<'de> for Tree {
         let mut keys = Keys::default();
         while let Some(Text(key)) = access.next_key()? {
             if keys.has(&key, &members) {
-                return Err(A::Error::custom(format_args!("{} is given twice", quoted(&key))));
+                return Err(A::Error::custom(format_args!("{} is given twice", quoted_name(&key))));
             }
             members.push((key, access.next_value()?));
         }

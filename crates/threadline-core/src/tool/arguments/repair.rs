@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use serde_json::Number;
 
-use super::json::{DEPTH_CAP, Json, Keys, Numeral, quoted};
+use super::json::{DEPTH_CAP, Json, Keys, Numeral, quoted_name};
 
 /// A value that was read, and what had to be repaired.
 #[derive(Debug)]
@@ -159,7 +159,7 @@ impl<'a> Reader<'a> {
             if keys.has(&key, &members) {
                 return Err(format!(
                     "{} is given twice at {}",
-                    quoted(&key),
+                    quoted_name(&key),
                     place(self.text, start)
                 ));
             }

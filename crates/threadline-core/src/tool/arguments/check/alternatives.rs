@@ -2,16 +2,15 @@
 
 use super::super::schema::Type;
 use super::wish::wishes;
-use super::{Check, Found, Id, Json, Node, Path};
+use super::{Check, Found, Id, Json, Mode, Node, Path};
 
 impl<'s> Check<'s> {
     /// Whether a value fits a node as it is.
     pub(super) fn fits_as_is(&mut self, id: Id, value: &Json<'_>, path: &Path<'_>) -> bool {
         let mark = self.found.mark();
-        let before = (self.may_mend, self.is_quiet);
-        (self.may_mend, self.is_quiet) = (false, true);
+        let before = std::mem::replace(&mut self.mode, Mode::Ask);
         let (fits, _) = self.trial(|check| check.fit(id, value, path, true));
-        (self.may_mend, self.is_quiet) = before;
+        self.mode = before;
         if !fits {
             self.found.take_since(mark);
         }
@@ -45,7 +44,7 @@ impl<'s> Check<'s> {
                 return None;
             }
         }
-        if self.is_quiet {
+        if self.mode == Mode::Ask {
             self.has_failed = true;
             return None;
         }
@@ -90,7 +89,7 @@ impl<'s> Check<'s> {
         let mut with_loss: Option<(Option<Json<'a>>, Found)> = None;
         let mut told = None;
         for branch in branches {
-            if !self.may_mend && meant != Some(*branch) {
+            if !self.may_mend() && meant != Some(*branch) {
                 continue;
             }
             let (mark, dropped) = (self.found.mark(), self.dropped);
@@ -133,16 +132,18 @@ impl<'s> Check<'s> {
     }
 
     /// The node that a value was meant for, if it is plain to see.
-    fn only_likely(&self, branches: &[Id], value: &Json<'_>) -> Option<Id> {
-        let mut likely = branches.iter().filter(|branch| self.is_likely(**branch, value));
-        let first = likely.next().copied();
+    fn only_likely(&mut self, branches: &[Id], value: &Json<'_>) -> Option<Id> {
+        let mut likely = branches.iter().copied().filter(|branch| self.is_likely(*branch, value));
+        let first = likely.next();
         if likely.next().is_some() { None } else { first }
     }
 
     /// Whether a value looks like what a node wants: by its type, and by what can only be one of
     /// a few values.
-    fn is_likely(&self, id: Id, value: &Json<'_>) -> bool {
-        let Some(node) = self.nodes.get(id) else { return false };
+    fn is_likely(&mut self, id: Id, value: &Json<'_>) -> bool {
+        self.charge(1);
+        let nodes = self.nodes;
+        let Some(node) = nodes.get(id).filter(|_| !self.is_tangled) else { return false };
         let fits_type = node.types.is_empty()
             || node.types.iter().any(|known| known.fits(value))
             || (node.types.contains(&Type::Integer) && matches!(value, Json::Number(_)));
@@ -151,7 +152,7 @@ impl<'s> Check<'s> {
         };
         let fits_tags = || {
             node.properties.iter().all(|(name, id)| {
-                let given = value.get(name).zip(self.nodes.get(*id));
+                let given = value.get(name).zip(nodes.get(*id));
                 given.is_none_or(|(given, node)| is_value(node, given))
             })
         };

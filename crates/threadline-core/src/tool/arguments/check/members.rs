@@ -32,7 +32,7 @@ impl<'s> Check<'s> {
             let (name, value) = member;
             let known = node.property(name, hint);
             let renamed = match known {
-                None if self.may_mend => {
+                None if self.may_mend() => {
                     let meant = meant.get_or_insert_with(|| meant_by(node, members));
                     meant.get(index).copied().flatten()
                 }
@@ -92,7 +92,7 @@ impl<'s> Check<'s> {
         if !is_known {
             match node.others {
                 Others::Odd | Others::Welcome => {}
-                Others::Refused if self.may_mend => {
+                Others::Refused if self.may_mend() => {
                     self.dropped += 1;
                     self.warn(&here, || format!("dropped: {}", known_names(node, Some(name))));
                     return Fitted::Dropped;
@@ -123,7 +123,7 @@ impl<'s> Check<'s> {
         value: &Json<'_>,
         path: &Path<'_>,
     ) -> bool {
-        self.may_mend
+        self.may_mend()
             && matches!(value, Json::Null)
             && !node.required.iter().any(|required| required == name)
             && !self.fits_as_is(id, value, path)
@@ -158,14 +158,14 @@ impl<'s> Check<'s> {
         path: &Path<'_>,
     ) {
         let Json::Object(members) = value else { return };
-        if !matches!(node.others, Others::Odd) {
+        if !matches!(node.others, Others::Odd) || !self.names_members(id) {
             return;
         }
         let mut hint = 0;
         for (name, _) in members {
             match node.property(name, hint) {
                 Some(place) => hint = place + 1,
-                None if self.speaks_of(id, name) || !self.names_members(id) => {}
+                None if self.speaks_of(id, name) => {}
                 None => self.warn(&Path::Member(path, name), || "unknown parameter".to_owned()),
             }
         }

@@ -3,12 +3,12 @@
 use super::*;
 
 /// As a Rust enum with a tag becomes.
-const SHAPE: &str = r##"{"properties":{"shape":{"oneOf":[
+const SHAPE: &str = r#"{"properties":{"shape":{"oneOf":[
     {"type":"object","properties":{"kind":{"const":"circle"},"radius":{"type":"number"}},
      "required":["kind","radius"]},
     {"type":"object","properties":{"kind":{"const":"square"},"side":{"type":"number"}},
      "required":["kind","side"]},
-    {"type":"string"}]}},"required":["shape"]}"##;
+    {"type":"string"}]}},"required":["shape"]}"#;
 
 #[test]
 fn what_fits_as_it_is_wins_then_what_can_be_mended() {
@@ -39,7 +39,7 @@ fn what_fits_as_it_is_wins_then_what_can_be_mended() {
         ),
         (r#"{"shape":7}"#, &[r#"ok {"shape":"7"}"#, "shape: took 7 as the text \"7\""]),
         (
-            r#"{}"#,
+            "{}",
             &[
                 "shape: expected object with kind, radius or object with kind, side or string, but it \
                is missing",
@@ -120,4 +120,20 @@ fn alternatives_within_alternatives_come_to_an_end() {
         lines(&schema, r#"{"a":{"a":{"a":"1"}}}"#),
         [r#"ok {"a":{"a":{"a":1}}}"#, "a.a.a: took \"1\" as the integer 1"]
     );
+}
+
+#[test]
+fn what_is_nested_deep_on_both_sides_does_not_exhaust_the_stack() {
+    let mut way = r##"{"type":"object","properties":{"a":{"$ref":"#/$defs/w"}}}"##.to_owned();
+    for level in 0..30 {
+        let word = ["allOf", "anyOf", "oneOf"][level % 3];
+        way = format!(r#"{{"{word}":[{way}]}}"#);
+    }
+    let schema =
+        format!(r##"{{"properties":{{"a":{{"$ref":"#/$defs/w"}}}},"$defs":{{"w":{way}}}}}"##);
+    let raw = format!("{}{{}}{}", r#"{"a":"#.repeat(120), "}".repeat(120));
+    let schema = Schema::new(&schema).unwrap();
+    for refused in [schema.validate(&raw), schema.validate_strictly(&raw)] {
+        assert_eq!(refused, Err(ArgumentsRefused::Tangled));
+    }
 }

@@ -1,5 +1,7 @@
 //! Every kind of parameter and every kind of value: what comes of each, as a table.
 
+use std::fmt::Write as _;
+
 use super::*;
 
 /// What parameters can be.
@@ -52,11 +54,11 @@ const INPUTS: &[&str] = &[
 fn table() -> String {
     let mut table = String::new();
     for (kind, schema) in KINDS {
-        table.push_str(&format!("{kind}: {schema}\n"));
+        writeln!(table, "{kind}: {schema}").unwrap();
         let schema = format!(r#"{{"properties":{{"p":{schema}}},"required":["p"]}}"#);
         for input in INPUTS {
             let came = lines(&schema, &format!(r#"{{"p":{input}}}"#));
-            table.push_str(&format!("    {input:<24} {}\n", came.join(" | ")));
+            writeln!(table, "    {input:<24} {}", came.join(" | ")).unwrap();
         }
         table.push('\n');
     }

@@ -2,9 +2,12 @@
 
 use super::*;
 
+/// A schema, what fits it, and what does not, with what is told of that.
+type Row = (&'static str, &'static [&'static str], &'static [(&'static str, &'static str)]);
+
 #[test]
 fn every_word_of_a_schema_is_checked() {
-    let table: &[(&str, &[&str], &[(&str, &str)])] = &[
+    let table: &[Row] = &[
         (
             r#"{"type":"string","pattern":"^[a-z]+$"}"#,
             &[r#""abc""#],
