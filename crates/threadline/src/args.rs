@@ -3,6 +3,7 @@
 mod agent;
 mod context;
 mod model;
+mod notebook;
 mod number;
 #[cfg(test)]
 mod tests;
@@ -17,6 +18,7 @@ pub(crate) use self::context::{Context, TextOf};
 pub(crate) use self::model::{
     Doctor, Models, Tools, Trust, Wire, WireCheck, WireDecode, WireEncode,
 };
+pub(crate) use self::notebook::Notebook;
 use self::number::{at_least_one, entry};
 
 /// A durable, provider-neutral runtime for LLM agents.
@@ -144,6 +146,17 @@ Examples:
   threadline context last --at 120 --diff
   threadline context last --text 118")]
     Context(Context),
+    /// Show what an agent remembers, who wrote which line, or change it
+    ///
+    /// A change is recorded like those of the agent, and can be rewound like them.
+    #[command(after_help = "\
+Examples:
+  threadline notebook
+  threadline notebook last --blame
+  threadline notebook last --set \"The user likes tea.\"
+  threadline notebook last | sed s/tea/coffee/ | threadline notebook last --set-file -
+  threadline notebook last --clear")]
+    Notebook(Notebook),
     /// Find entries by their words
     ///
     /// An entry is found if it has all of them. The newest conversations come first.
@@ -280,6 +293,7 @@ impl Command {
             | Self::Wire(Wire::Encode(_)) => true,
             Self::List(_)
             | Self::Show(_)
+            | Self::Notebook(_)
             | Self::Search(_)
             | Self::Fork(_)
             | Self::Rewind(_)

@@ -10,6 +10,7 @@ mod fork;
 mod import;
 mod list;
 mod models;
+mod notebook;
 mod policy;
 mod recap;
 mod resume;
@@ -68,6 +69,7 @@ pub(crate) async fn run(
         Some(Command::Context(arguments)) => {
             context::run(&parts, config, &arguments, view).await?;
         }
+        Some(Command::Notebook(arguments)) => notebook::run(&parts, &arguments, view).await?,
         Some(Command::Search(arguments)) => search::run(&parts, &arguments, view).await?,
         Some(Command::Fork(arguments)) => fork::run(&parts, &arguments, view).await?,
         Some(Command::Recap(arguments)) => recap::run(&parts, config, &arguments, view).await?,

@@ -19,7 +19,10 @@ use threadline_runtime::{NewAgent, Pace, Runtime, World, WorldRefused};
 use threadline_stores::sqlite::{Durability, SqliteOptions, SqliteStore};
 use threadline_tools::calculator::Calculator;
 use threadline_tools::recall::Recall;
+use threadline_tools::widgets::board::Board;
+use threadline_tools::widgets::clock::Clock;
 use threadline_tools::widgets::notebook::Notebook;
+use threadline_tools::widgets::resources::Resources;
 
 use crate::{RandomIds, SystemClock};
 
@@ -45,14 +48,21 @@ pub struct Setup {
 
 impl Setup {
     /// What needs no key and no network: the built-in model, a calculator, reading one's own thread
-    /// again, the memory notebook.
+    /// again, and on the screen a clock, the task board, what is shared, the memory notebook.
     pub fn offline(store: Arc<dyn Storage>) -> Self {
         Self {
             store,
             provider: Arc::new(Guide::default()),
             models: Arc::new(StaticModels::new([Guide::target()])),
             tools: vec![Arc::new(Calculator::new()), Arc::new(Recall::new())],
-            widgets: vec![Box::new(Notebook::new())],
+            // Short and common things first, the agent's own and longest last. Screens are sent
+            // once and then stay as they are, so the order costs no prefix.
+            widgets: vec![
+                Box::new(Clock::new()),
+                Box::new(Board::new()),
+                Box::new(Resources::new()),
+                Box::new(Notebook::new()),
+            ],
             limits: Limits::default(),
             policy: Vec::new(),
             pace: Pace::default(),

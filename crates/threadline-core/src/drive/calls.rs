@@ -183,7 +183,7 @@ impl Driver {
             let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
             format!("there is no tool named {:?}; there are: {names}", text.name)
         })?;
-        let arguments = known.schema.validate(&text.raw).map_err(|refused| refused.to_string())?;
+        let arguments = known.validate(&text.raw).map_err(|refused| refused.to_string())?;
         Ok(Fit { known, arguments })
     }
 
@@ -359,7 +359,7 @@ impl Driver {
     pub(super) fn run_of(&self, entry: &Entry, started: &ToolStarted) -> Option<(Run, Running)> {
         let text = self.texts.get(&started.call)?;
         let known = self.setting.tools.get(&text.name)?;
-        let warnings = known.schema.validate(&text.raw).map(|fit| fit.warnings).unwrap_or_default();
+        let warnings = known.validate(&text.raw).map(|fit| fit.warnings).unwrap_or_default();
         let arguments = started.arguments.as_ref().unwrap_or(&text.raw);
         let run = Run {
             agent: entry.agent,

@@ -94,7 +94,7 @@ pub struct Toolset(BTreeMap<Arc<str>, Known>);
 #[derive(Clone, Debug)]
 pub(super) struct Known {
     pub(super) spec: Arc<ToolSpec>,
-    pub(super) schema: Arc<Schema>,
+    schema: Arc<Schema>,
 }
 
 /// Why tools cannot be used together.
@@ -119,6 +119,15 @@ impl Known {
         let refused = |source| ToolsetRefused::Schema { tool: Arc::clone(&spec.name), source };
         let schema = Arc::new(Schema::new(&spec.schema).map_err(refused)?);
         Ok(Self { spec, schema })
+    }
+
+    /// Makes of a call's raw arguments what the tool can run with; as they are, if it is strict.
+    pub(super) fn validate(&self, raw: &str) -> Result<Validated, ArgumentsRefused> {
+        if self.spec.strict {
+            self.schema.validate_strictly(raw)
+        } else {
+            self.schema.validate(raw)
+        }
     }
 }
 

@@ -62,7 +62,7 @@ fn a_type_becomes_a_plain_schema() {
 #[expect(dead_code, reason = "only its schema is looked at")]
 struct Tree {
     name: String,
-    parts: Vec<Tree>,
+    parts: Vec<Self>,
 }
 
 #[test]

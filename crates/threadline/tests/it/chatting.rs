@@ -136,7 +136,7 @@ fn what_is_no_command_is_told() {
     --- standard error
     error: there is no command /hist; did you mean /history?
     error: nothing was said yet
-    error: /notebook shows it, /notebook set TEXT and /notebook clear change it
+    error: /notebook shows it, /notebook blame who wrote it; /notebook set TEXT and /notebook clear change it
     to come back: threadline chat <id 1>
     --- exit code 1
     "#);

@@ -52,6 +52,8 @@ fn every_field_that_is_printed_is_in_the_page() {
         ("show", &["last", "--all"]),
         ("context", &["last", "--text"]),
         ("context", &["last", "--at", "9", "--diff"]),
+        ("notebook", &["last", "--set", "tea"]),
+        ("notebook", &["last", "--blame"]),
         ("search", &["oslo"]),
         ("fork", &["last"]),
         ("rewind", &["last"]),

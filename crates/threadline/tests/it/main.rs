@@ -18,6 +18,7 @@ mod home;
 mod hostile;
 mod kills;
 mod moving;
+mod noting;
 mod pipes;
 mod policies;
 mod reading;

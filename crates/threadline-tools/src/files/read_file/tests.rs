@@ -208,7 +208,8 @@ fn its_schema_takes_what_it_reads() {
     let tool = ReadFile::new(Arc::new(Workspace::open(folder.path()).unwrap()));
     let schema = threadline_core::tool::Schema::new(&tool.spec().schema).unwrap();
     assert!(schema.validate(r#"{"path":"README.md","offset":1,"limit":10}"#).is_ok());
-    for raw in ["", r#"{"path":""}"#, r#"{"path":"a","offset":0}"#, r#"{"path":"a","limit":"2"}"#] {
+    for raw in ["", r#"{"path":""}"#, r#"{"path":"a","offset":0}"#, r#"{"path":"a","limit":"two"}"#]
+    {
         assert!(schema.validate(raw).is_err(), "{raw}");
     }
 }

@@ -14,8 +14,12 @@ pub(super) enum Slash {
     History(usize),
     /// What the notebook says.
     Notebook,
+    /// Who wrote which line of the notebook.
+    NotebookBlame,
     /// The notebook is to say this.
     SetNotebook(String),
+    /// What is to be done.
+    Tasks,
     /// How the agent is instructed.
     Instruction,
     /// The agent is to be instructed like this.
@@ -45,10 +49,11 @@ pub(super) enum Slash {
 }
 
 /// The commands, and what each does.
-pub(super) const COMMANDS: [(&str, &str, &str); 13] = [
+pub(super) const COMMANDS: [(&str, &str, &str); 14] = [
     ("/help", "", "show this"),
     ("/history", "[N]", "show the last N messages, 10 unless told"),
-    ("/notebook", "[set TEXT | clear]", "show what the agent remembers, or change it"),
+    ("/notebook", "[blame|set TEXT|clear]", "show what the agent remembers, or change it"),
+    ("/tasks", "", "show the task board"),
     ("/instruction", "[TEXT]", "show how the agent is instructed, or change it"),
     ("/recap", "[TEXT | undo]", "have the older part recapped, with TEXT in mind; or not"),
     ("/pin", "SEQ", "keep an entry whole in every request; /unpin SEQ lets it fade"),
@@ -80,6 +85,7 @@ impl Slash {
                 Ok(_) | Err(_) => Err("/history takes a number from 1 on".to_owned()),
             },
             "/notebook" => notebook(rest),
+            "/tasks" => alone(Self::Tasks),
             "/instruction" if rest.is_empty() => Ok(Self::Instruction),
             "/instruction" => Ok(Self::SetInstruction(rest.to_owned())),
             "/recap" if rest == "undo" => Ok(Self::UndoRecap),
@@ -108,9 +114,12 @@ fn notebook(rest: &str) -> Result<Slash, String> {
     let (word, text) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     match (word, text.trim()) {
         ("", _) => Ok(Slash::Notebook),
+        ("blame", "") => Ok(Slash::NotebookBlame),
         ("clear", "") => Ok(Slash::SetNotebook(String::new())),
         ("set", text) if !text.is_empty() => Ok(Slash::SetNotebook(text.to_owned())),
-        _ => Err("/notebook shows it, /notebook set TEXT and /notebook clear change it".to_owned()),
+        _ => Err("/notebook shows it, /notebook blame who wrote it; /notebook set TEXT and \
+                  /notebook clear change it"
+            .to_owned()),
     }
 }
 
@@ -133,7 +142,9 @@ mod tests {
         assert_eq!(Slash::read("/history"), Ok(Slash::History(10)));
         assert_eq!(Slash::read("/history  3 "), Ok(Slash::History(3)));
         assert_eq!(Slash::read("/notebook"), Ok(Slash::Notebook));
+        assert_eq!(Slash::read("/notebook blame"), Ok(Slash::NotebookBlame));
         assert_eq!(Slash::read("/notebook clear"), Ok(Slash::SetNotebook(String::new())));
+        assert_eq!(Slash::read("/tasks"), Ok(Slash::Tasks));
         let set = Slash::SetNotebook("a  b".to_owned());
         assert_eq!(Slash::read("/notebook set a  b "), Ok(set));
         let instruct = Slash::SetInstruction("be brief".to_owned());
