@@ -413,7 +413,7 @@ impl World {
             return self.fail("I-22", format!("{} runs after its end is durable", run.call));
         };
         if !open.complete {
-            return self.fail("I-19", format!("{} was cut off and runs", run.call));
+            self.fail("I-19", format!("{} was cut off and runs", run.call));
         }
     }
 

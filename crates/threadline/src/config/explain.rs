@@ -81,7 +81,7 @@ fn find<'t, 'i>(
         path.push(key.get_ref().to_string());
         let within = |of: Range<usize>| of.start <= span.start && span.end <= of.end;
         if let DeValue::Array(items) = value.get_ref() {
-            for item in items.iter() {
+            for item in items {
                 let DeValue::Table(inner) = item.get_ref() else { continue };
                 if let Some(found) = find(inner, span, path) {
                     return Some(found);
