@@ -15,8 +15,9 @@ pub(super) struct Applied {
     pub(super) line: usize,
 }
 
-/// Replaces a text that is there exactly once, or everywhere it is. Whichever way the lines of
-/// the file end, those of the two texts are taken to end the same way.
+/// Replaces a text that is there exactly once, or everywhere it is. Whichever way lines end makes
+/// no difference for what is found; what comes ends its lines as what went did, or as most of the
+/// file does.
 pub(super) fn applied(before: &str, find: &str, with: &str, all: bool) -> Result<Applied, String> {
     if find.is_empty() {
         return Err("there is nothing to find: give the text to replace".to_owned());
@@ -24,55 +25,78 @@ pub(super) fn applied(before: &str, find: &str, with: &str, all: bool) -> Result
     if before.is_empty() {
         return Err("it is empty; use write_file to write into it".to_owned());
     }
-    let ends = ends(before).into_iter();
-    let forms = ends.map(|end| (ended(find, end), ended(with, end)));
-    let forms = forms.collect::<Vec<_>>();
-    let form = forms.iter().find(|(find, _)| before.contains(find.as_str()));
-    let Some((find, with)) = form else {
-        let wanted = forms.first().map_or(find, |(find, _)| find);
-        let instead = instead(before, wanted);
+    let (text, find, with) = (Normal::of(before), normal(find), normal(with));
+    let places = places(&text.text, &find);
+    let Some(first) = places.first() else {
+        let instead = instead(&text.text, &find);
         return Err(format!("it does not have this text, exactly as it is written{instead}"));
     };
-    let places = places(before, find);
-    let line = places.first().map_or(1, |first| line_of(before, *first));
-    if all {
-        let count = before.matches(find.as_str()).count();
-        return Ok(Applied { after: before.replace(find, with), count, line });
+    let line = line_of(&text.text, *first);
+    let replaced = match *places {
+        _ if all => text.text.match_indices(&find).map(|(at, _)| at).collect(),
+        [only] => vec![only],
+        _ => {
+            let (times, around) = (times(&places), surroundings(&text.text, &find, &places));
+            return Err(format!(
+                "the text is in it {times}; give more of what is around the one that is meant, or \
+                 all to replace every one:{around}"
+            ));
+        }
+    };
+    let (mut after, mut from) = (String::with_capacity(before.len()), 0);
+    for at in &replaced {
+        let end = at + find.len();
+        after.push_str(before.get(from..text.original(*at)).unwrap_or_default());
+        after.push_str(&with.replace('\n', text.line_end(*at, end)));
+        from = text.original(end);
     }
-    if let [at] = *places {
-        let (head, rest) = before.split_at_checked(at).unwrap_or_default();
-        let tail = rest.get(find.len()..).unwrap_or_default();
-        return Ok(Applied { after: format!("{head}{with}{tail}"), count: 1, line });
-    }
-    Err(format!(
-        "the text is in it {}; give more of what is around the one that is meant, or all to \
-         replace every one:{}",
-        times(&places),
-        surroundings(before, find, &places)
-    ))
+    after.push_str(before.get(from..).unwrap_or_default());
+    Ok(Applied { after, count: replaced.len(), line })
 }
 
-/// The ways in which the lines of a text end, the more likely one first.
-fn ends(text: &str) -> Vec<&'static str> {
-    let crlf = text.matches("\r\n").count();
-    let lf = text.matches('\n').count() - crlf;
-    match (lf, crlf) {
-        (_, 0) => vec!["\n"],
-        (0, _) => vec!["\r\n"],
-        _ if lf >= crlf => vec!["\n", "\r\n"],
-        _ => vec!["\r\n", "\n"],
+/// A text whose lines all end with a line feed, and where in it they did not.
+struct Normal {
+    text: String,
+    /// The line feeds that had a carriage return before them.
+    returns: Vec<usize>,
+    /// Whether most had.
+    mostly: bool,
+}
+
+impl Normal {
+    fn of(original: &str) -> Self {
+        let pairs = original.match_indices("\r\n").enumerate();
+        // Each pair before a place has made it one byte earlier.
+        let returns = pairs.map(|(before, (at, _))| at - before).collect::<Vec<_>>();
+        let text = normal(original);
+        let mostly = 2 * returns.len() > text.matches('\n').count();
+        Self { text, returns, mostly }
+    }
+
+    /// Where a place is in the original.
+    fn original(&self, at: usize) -> usize {
+        at + self.returns.partition_point(|returned| *returned < at)
+    }
+
+    /// How lines end between two places.
+    fn line_end(&self, from: usize, to: usize) -> &'static str {
+        let first = self.text.get(from..to).and_then(|part| part.find('\n')).map(|at| from + at);
+        let returned = first.map_or(self.mostly, |at| self.returns.binary_search(&at).is_ok());
+        if returned { "\r\n" } else { "\n" }
     }
 }
 
-fn ended(text: &str, end: &str) -> String {
-    text.replace("\r\n", "\n").replace('\n', end)
+fn normal(text: &str) -> String {
+    text.replace("\r\n", "\n")
 }
 
 /// Whether a text that was replaced cannot be there by the replacement itself: neither in it nor
 /// across one of its borders. Then a text that is there has not been replaced.
 pub(super) fn cannot_come_back(find: &str, with: &str) -> bool {
-    find.len().max(with.len()) <= COMPARED_CAP_BYTES
-        && ["\n", "\r\n"].iter().all(|end| are_apart(&ended(find, end), &ended(with, end)))
+    let (find, with) = (normal(find), normal(with));
+    // A carriage return of its own may become a part of a line end beside it.
+    let plain = !find.contains('\r') && !with.contains('\r');
+    plain && find.len().max(with.len()) <= COMPARED_CAP_BYTES && are_apart(&find, &with)
 }
 
 /// Whether no text is both in or at a border of the one and a part of the other.

@@ -26,6 +26,13 @@ fn lines_end_as_those_of_the_file_do() {
     // Where they are mixed they end as the text that was found does.
     assert_eq!(after("a\r\nb\nc\nd\n", "a\nb", "x\ny"), "x\r\ny\nc\nd\n");
     assert_eq!(after("a\r\nb\nc\nd\n", "c\nd", "x\ny"), "a\r\nb\nx\ny\n");
+    assert_eq!(after("a\r\nb\nc\nd\n", "d", "x\ny"), "a\r\nb\nc\nx\ny\n");
+    assert_eq!(after("a\r\nb\r\nc\nd", "d", "x\ny"), "a\r\nb\r\nc\nx\r\ny");
+    // No half of a line end is taken, and one place is one place whichever way it ends.
+    assert_eq!(after("a\r\nb\nc\n", "\nb", "\nx"), "a\r\nx\nc\n");
+    assert!(applied("a\r\nb\na\nb\n", "a\nb", "x", false).is_err());
+    let both = applied("a\r\nb\na\nb\n", "a\nb", "x\ny", true).unwrap();
+    assert_eq!((&*both.after, both.count), ("x\r\ny\nx\ny\n", 2));
     assert_eq!(after("a\r\n", "a", "\rb"), "\rb\r\n");
 }
 
@@ -68,6 +75,8 @@ fn a_text_that_may_come_back_is_known() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
     /// What says that an edit was not made is never wrong.
     #[test]
     fn an_edit_that_was_made_never_looks_as_if_it_was_not(
@@ -76,6 +85,14 @@ proptest! {
         with in "[abc\r\n]{0,4}",
         all: bool,
     ) {
+        // Nothing but the text changes, whichever way lines end.
+        let plain = !normal(&find).contains('\r') && !normal(&before).contains('\r');
+        if let Ok(Applied { after, .. }) = applied(&before, &find, "c", true)
+            && plain
+        {
+            let expected = normal(&before).replace(&normal(&find), "c");
+            prop_assert_eq!(normal(&after), expected);
+        }
         if let Ok(Applied { after, .. }) = applied(&before, &find, &with, all)
             && cannot_come_back(&find, &with)
         {
