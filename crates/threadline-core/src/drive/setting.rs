@@ -156,7 +156,7 @@ impl Toolset {
     /// The arguments that a call would run with, as drivers make them of what a model wrote; none
     /// if there is no such tool.
     pub fn validate(&self, name: &str, raw: &str) -> Option<Result<Validated, ArgumentsRefused>> {
-        self.get(name).map(|known| known.schema.validate(raw))
+        self.get(name).map(|known| known.validate(raw))
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&Known> {
