@@ -36,10 +36,7 @@ pub(crate) fn calls() -> Vec<(&'static str, Make)> {
             json!({ "start": start, "end": end, "with": text(choices), "anchor": anchor(choices) })
         }),
         ("notebook_read", |choices| json!({ "line": 1 + choices.below(5) })),
-        ("task_add", |choices| {
-            let titles = (0..choices.below(4)).map(|_| word(choices)).collect::<Vec<_>>();
-            json!({ "titles": titles, "before": choices.percent(20).then(|| number(choices)) })
-        }),
+        ("task_add", titles),
         ("task_start", tasks),
         ("task_finish", tasks),
         ("task_drop", tasks),
@@ -49,10 +46,7 @@ pub(crate) fn calls() -> Vec<(&'static str, Make)> {
             json!({ "task": number(choices), "to": to, "before": before })
         }),
         ("task_list", |choices| json!({ "line": 1 + choices.below(5) })),
-        ("resource_put", |choices| {
-            let description = choices.percent(40).then(|| word(choices));
-            json!({ "key": key(choices), "text": text(choices), "description": description })
-        }),
+        ("resource_put", shared),
         ("resource_get", |choices| json!({ "key": key(choices) })),
         ("resource_list", |_| json!({})),
         ("resource_drop", |choices| json!({ "key": key(choices) })),
@@ -64,7 +58,13 @@ type MakeChange = fn(&mut Choices) -> String;
 
 /// What a person may change without a call: the widget, and the change in its own words.
 pub(crate) fn changes() -> Vec<(&'static str, MakeChange)> {
-    vec![("notebook", |choices| Notebook::set(&text(choices)).unwrap().to_string())]
+    vec![
+        ("notebook", |choices| Notebook::set(&text(choices)).unwrap().to_string()),
+        ("board", |choices| json!({ "add": { "titles": [title(choices)] } }).to_string()),
+        ("resources", |choices| {
+            json!({ "put": { "key": "person", "text": title(choices) } }).to_string()
+        }),
+    ]
 }
 
 /// A word that is often there already.
@@ -87,17 +87,34 @@ fn anchor(choices: &mut Choices) -> Option<String> {
     choices.percent(40).then(|| word(choices))
 }
 
+/// Some titles, seldom none.
+fn titles(choices: &mut Choices) -> Value {
+    let titles = (0..choices.below(6)).map(|_| title(choices)).collect::<Vec<_>>();
+    json!({ "titles": titles, "before": choices.percent(10).then(|| number(choices)) })
+}
+
+/// A title that is seldom there already.
+fn title(choices: &mut Choices) -> String {
+    format!("task {}", choices.below(99))
+}
+
 /// One or two tasks that are often there, sometimes with a note.
 fn tasks(choices: &mut Choices) -> Value {
     let tasks = (0..=choices.below(2)).map(|_| number(choices)).collect::<Vec<_>>();
-    json!({ "tasks": tasks, "note": choices.percent(30).then(|| word(choices)) })
+    json!({ "tasks": tasks, "note": choices.percent(50).then(|| word(choices)) })
 }
 
 fn number(choices: &mut Choices) -> u64 {
-    1 + choices.below(12)
+    1 + choices.below(9)
 }
 
-/// A key that is often there, or none.
+/// A text to share, seldom one that cannot be.
+fn shared(choices: &mut Choices) -> Value {
+    let description = choices.percent(40).then(|| word(choices));
+    json!({ "key": key(choices), "text": text(choices), "description": description })
+}
+
+/// A key that is often there, seldom one that cannot be.
 fn key(choices: &mut Choices) -> &'static str {
-    choices.pick(&["a", "b/c", "d-1", "No Key"]).copied().unwrap()
+    choices.pick(&["a", "b/c", "d-1", "a", "b/c", "person", "No Key"]).copied().unwrap()
 }

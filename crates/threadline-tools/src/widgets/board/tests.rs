@@ -260,7 +260,7 @@ fn the_board_has_limits_and_says_so() {
     assert!(told.ends_with("\nadded tasks 1 to 500: 0 and 499 more"), "{told}");
     assert!(done(&mut board, ADA, ADD, &json!({ "titles": ["x"] })).starts_with("does_not_fit"));
 
-    let wide = |n: usize| format!("{n:0>width$}", width = TITLE_CAP_BYTES);
+    let wide = |n: usize| format!("{n:0>TITLE_CAP_BYTES$}");
     let most = TEXT_CAP_BYTES / TITLE_CAP_BYTES;
     let mut board = Board::new();
     done(&mut board, ADA, ADD, &json!({ "titles": (0..most).map(wide).collect::<Vec<_>>() }));
