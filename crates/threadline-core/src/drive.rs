@@ -22,7 +22,6 @@ mod items;
 mod peers;
 mod place;
 pub mod planted;
-mod policy;
 mod recapping;
 mod setting;
 mod step;

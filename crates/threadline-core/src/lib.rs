@@ -12,6 +12,7 @@
 //! - [`transfer`]: how a conversation is carried to another store.
 //! - [`context`]: what one invocation sees.
 //! - [`provider`], [`tool`], [`widget`]: the seams to models, tools and screens.
+//! - [`policy`]: whether a call may run.
 //! - [`choose`], [`drive`]: what happens next, and all control flow.
 //! - [`sanitise`]: what may be printed.
 
@@ -23,6 +24,7 @@ pub mod history;
 pub mod id;
 pub mod inbox;
 pub mod outline;
+pub mod policy;
 pub mod provider;
 pub mod sanitise;
 pub mod search;

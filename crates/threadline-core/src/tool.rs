@@ -15,9 +15,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-pub use arguments::{
-    ArgumentsRefused, PROBLEMS_CAP, Problem, Schema, SchemaRefused, Validated, validate,
-};
+pub use arguments::{ArgumentsRefused, PROBLEMS_CAP, Problem, Schema, SchemaRefused, Validated};
 pub use cancel::{Cancel, Cancelled};
 pub use cap::{Capped, WHOLE_CAP_BYTES, capped};
 pub use outcome::{Product, ToolOutcome, ToolResult};

@@ -4,9 +4,11 @@
 //! work, and what came of it is told in plain sentences. It makes calls for new inputs only:
 //! results are told, never followed by more calls, so that a turn always ends.
 
+mod board;
 mod notebook;
 mod reply;
 mod scene;
+mod screen;
 mod sum;
 #[cfg(test)]
 mod tests;

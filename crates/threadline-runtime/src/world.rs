@@ -5,6 +5,7 @@ use std::sync::Arc;
 use threadline_core::clock::Clock;
 use threadline_core::drive::{Limits, Setting, Toolset, ToolsetRefused};
 use threadline_core::id::IdSource;
+use threadline_core::policy::Rule;
 use threadline_core::provider::{Models, Provider};
 use threadline_core::store::Storage;
 use threadline_core::tokens::TokenCounter;
@@ -81,7 +82,8 @@ impl World {
         let limits = Limits::default();
         let observer = Arc::new(Observer::new(Arc::clone(&clock)));
         let models = Arc::new(Observed { models, observer: Arc::clone(&observer) });
-        let setting = Setting { ids, counter, models, tools: toolset, widgets, limits };
+        let policy = Vec::new();
+        let setting = Setting { ids, counter, models, tools: toolset, widgets, limits, policy };
         let (toolbox, setting) = (Toolbox::new(tools), Arc::new(setting));
         Ok(Self { store, provider, toolbox, clock, setting, pace: Pace::default(), observer })
     }
@@ -89,21 +91,33 @@ impl World {
     /// The same world with other limits.
     #[must_use]
     pub fn with_limits(self, limits: Limits) -> Self {
-        let old = &self.setting;
-        let setting = Setting {
-            ids: Arc::clone(&old.ids),
-            counter: Arc::clone(&old.counter),
-            models: Arc::clone(&old.models),
-            tools: old.tools.clone(),
-            widgets: Arc::clone(&old.widgets),
-            limits,
-        };
-        Self { setting: Arc::new(setting), ..self }
+        let setting = Arc::new(Setting { limits, ..again(&self.setting) });
+        Self { setting, ..self }
+    }
+
+    /// The same world with these rules of its operator for calls.
+    #[must_use]
+    pub fn with_policy(self, policy: Vec<Rule>) -> Self {
+        let setting = Arc::new(Setting { policy, ..again(&self.setting) });
+        Self { setting, ..self }
     }
 
     /// The same world at another pace.
     #[must_use]
     pub fn with_pace(self, pace: Pace) -> Self {
         Self { pace, ..self }
+    }
+}
+
+/// The same setting once more.
+fn again(setting: &Setting) -> Setting {
+    Setting {
+        ids: Arc::clone(&setting.ids),
+        counter: Arc::clone(&setting.counter),
+        models: Arc::clone(&setting.models),
+        tools: setting.tools.clone(),
+        widgets: Arc::clone(&setting.widgets),
+        limits: setting.limits,
+        policy: setting.policy.clone(),
     }
 }

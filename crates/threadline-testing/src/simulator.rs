@@ -20,6 +20,7 @@ mod mark;
 mod notebook;
 mod person;
 mod queue;
+mod rules;
 mod store;
 mod trace;
 mod worker;

@@ -17,7 +17,7 @@ const SEEDS: u64 = 1_000;
 const ALL_MARKS: u64 = 20_000;
 const MOST_MARKS: u64 = 1_000;
 /// The marks that a thousand seeds may not see.
-const RARE: &[Mark] = &[Mark::BatchBytes, Mark::TooLarge, Mark::Huge];
+const RARE: &[Mark] = &[Mark::BatchBytes, Mark::TooLarge, Mark::Huge, Mark::NotAgain];
 /// How many threads run seeds, each on its own.
 const THREADS: u64 = 2;
 /// Every so many seeds, one is run twice.

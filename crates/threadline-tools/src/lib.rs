@@ -4,7 +4,8 @@
 //! - [`files`]: reads files of one folder, the workspace, and nothing outside of it.
 //! - [`recall`]: reads again what was said earlier in the agent's own thread.
 //! - [`typed`]: tools from typed functions.
-//! - [`widgets`]: the memory notebook, which an agent sees on its live screen.
+//! - [`widgets`]: what an agent sees on its live screen: the time, the tasks, what is shared, its
+//!   notebook.
 //!
 //! A [`Tool`](threadline_core::tool::Tool) runs; a [`Widget`](threadline_core::widget::Widget) is
 //! a reducer whose calls are recorded. What a model reads of either comes at three levels of
@@ -27,7 +28,11 @@
 
 pub mod calculator;
 #[cfg(unix)]
+mod diff;
+#[cfg(unix)]
 pub mod files;
+#[cfg(unix)]
+mod matching;
 pub mod recall;
 #[cfg(test)]
 mod testing;

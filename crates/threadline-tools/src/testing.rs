@@ -6,9 +6,12 @@ use async_trait::async_trait;
 use threadline_core::clock::Timestamp;
 use threadline_core::history::entry::Entry;
 use threadline_core::history::fact::Digest;
+use threadline_core::history::sections::{Level, render};
 use threadline_core::id::{AgentId, CallId, ConversationId, Seq, TenantId};
 use threadline_core::store::{Direction, StoreError};
-use threadline_core::tool::{Cancel, Progress, ProgressReport, ThreadReader, ToolContext};
+use threadline_core::tool::{
+    Cancel, Progress, ProgressReport, ThreadReader, ToolContext, ToolOutcome,
+};
 
 /// The surroundings of a call in an empty thread.
 pub(crate) fn context() -> ToolContext {
@@ -23,6 +26,11 @@ pub(crate) fn context() -> ToolContext {
         cancel: Cancel::new(),
         progress: Arc::new(Nothing),
     }
+}
+
+/// What the model reads of an outcome at a level.
+pub(crate) fn at_level(outcome: &ToolOutcome, level: Level) -> String {
+    render(&outcome.result().sections, level).into_owned()
 }
 
 struct Nothing;

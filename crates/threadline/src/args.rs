@@ -3,6 +3,7 @@
 mod agent;
 mod context;
 mod model;
+mod notebook;
 mod number;
 #[cfg(test)]
 mod tests;
@@ -17,6 +18,7 @@ pub(crate) use self::context::{Context, TextOf};
 pub(crate) use self::model::{
     Doctor, Models, Tools, Trust, Wire, WireCheck, WireDecode, WireEncode,
 };
+pub(crate) use self::notebook::Notebook;
 use self::number::{at_least_one, entry};
 
 /// A durable, provider-neutral runtime for LLM agents.
@@ -144,6 +146,17 @@ Examples:
   threadline context last --at 120 --diff
   threadline context last --text 118")]
     Context(Context),
+    /// Show what an agent remembers, who wrote which line, or change it
+    ///
+    /// A change is recorded like those of the agent, and can be rewound like them.
+    #[command(after_help = "\
+Examples:
+  threadline notebook
+  threadline notebook last --blame
+  threadline notebook last --set \"The user likes tea.\"
+  threadline notebook last | sed s/tea/coffee/ | threadline notebook last --set-file -
+  threadline notebook last --clear")]
+    Notebook(Notebook),
     /// Find entries by their words
     ///
     /// An entry is found if it has all of them. The newest conversations come first.
@@ -169,6 +182,17 @@ Examples:
   threadline rewind last --to 120
   threadline rewind last --undo")]
     Rewind(Rewind),
+    /// Show which rules count for the calls of a conversation, or set one
+    ///
+    /// Without a conversation it shows the rules of the config. A rule is allow, ask or deny, a
+    /// tool, and patterns for its parameters, in which * stands for any run of characters.
+    #[command(after_help = "\
+Examples:
+  threadline policy
+  threadline policy last
+  threadline policy last allow edit_file 'path=docs/*'
+  threadline policy last deny '*_file' 'path=secret/*'")]
+    Policy(Policy),
     /// Have a model write what stands for the older part of a conversation
     ///
     /// All but the newest exchange is folded then; nothing is deleted, and it can be taken back.
@@ -262,12 +286,14 @@ impl Command {
             | Self::Resume(_)
             | Self::Context(_)
             | Self::Recap(_)
+            | Self::Policy(_)
             | Self::Models(_)
             | Self::Tools(_)
             | Self::Doctor(_)
             | Self::Wire(Wire::Encode(_)) => true,
             Self::List(_)
             | Self::Show(_)
+            | Self::Notebook(_)
             | Self::Search(_)
             | Self::Fork(_)
             | Self::Rewind(_)
@@ -418,6 +444,16 @@ pub(crate) struct Rewind {
     /// Undo the last rewind
     #[arg(long, group = "where")]
     pub(crate) undo: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "threadline policy [OPTIONS] [ID] [allow|ask|deny TOOL [PARAMETER=PATTERN]...]"
+)]
+pub(crate) struct Policy {
+    /// The conversation, then the rule to set: allow, ask or deny, a tool, PARAMETER=PATTERN
+    #[arg(value_name = "ID | RULE")]
+    pub(crate) words: Vec<String>,
 }
 
 #[derive(Debug, Args)]

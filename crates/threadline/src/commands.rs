@@ -10,6 +10,8 @@ mod fork;
 mod import;
 mod list;
 mod models;
+mod notebook;
+mod policy;
 mod recap;
 mod resume;
 mod rewind;
@@ -67,9 +69,11 @@ pub(crate) async fn run(
         Some(Command::Context(arguments)) => {
             context::run(&parts, config, &arguments, view).await?;
         }
+        Some(Command::Notebook(arguments)) => notebook::run(&parts, &arguments, view).await?,
         Some(Command::Search(arguments)) => search::run(&parts, &arguments, view).await?,
         Some(Command::Fork(arguments)) => fork::run(&parts, &arguments, view).await?,
         Some(Command::Recap(arguments)) => recap::run(&parts, config, &arguments, view).await?,
+        Some(Command::Policy(arguments)) => policy::run(&parts, config, &arguments, view).await?,
         Some(Command::Rewind(arguments)) => rewind::run(&parts, &arguments, view).await?,
         Some(Command::Export(arguments)) => export::run(&parts, &arguments, view).await?,
         Some(Command::Import(arguments)) => import::run(&parts, &arguments, view).await?,

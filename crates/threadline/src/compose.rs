@@ -142,7 +142,7 @@ impl Parts {
         };
         setup.provider = provider(own, market)?;
         setup.models = Arc::clone(market) as Arc<dyn Models>;
-        add_files(&mut setup, workspace.unwrap_or(Path::new(".")))?;
+        add_files(&mut setup, workspace.unwrap_or(Path::new(".")), &self.db)?;
         if let Some(ledger) = &config.dev.ledger {
             setup.tools.extend(dev::tools(ledger));
         }
@@ -153,6 +153,10 @@ impl Parts {
         limits.turn_tokens = bounds.max_tokens.or(said.tokens);
         limits.conversation_tokens = said.conversation_tokens;
         (limits.turn_cost, limits.conversation_cost) = (said.turn_cost, said.conversation_cost);
+        if let Some(minutes) = said.approval_minutes {
+            limits.approval_ms = u64::from(minutes.get()) * 60_000;
+        }
+        setup.policy = config.file.policy.iter().map(|entry| entry.0.clone()).collect();
         Ok(setup)
     }
 
@@ -242,18 +246,19 @@ fn script(path: &Path) -> anyhow::Result<Script> {
     text.parse().with_context(|| format!("could not understand the script {}", path.display()))
 }
 
-/// Lets agents read the files of a folder.
+/// Lets agents work with the files of a folder. What became of their edits is kept beside the
+/// database.
 #[cfg(unix)]
-fn add_files(setup: &mut Setup, workspace: &Path) -> anyhow::Result<()> {
-    use threadline_tools::files::{ReadFile, Workspace};
+fn add_files(setup: &mut Setup, workspace: &Path, db: &Path) -> anyhow::Result<()> {
+    use threadline_tools::files::{Workspace, tools};
     let folder = Workspace::open(workspace)
         .with_context(|| format!("could not open the workspace {}", workspace.display()))?;
-    setup.tools.push(Arc::new(ReadFile::new(Arc::new(folder))));
+    setup.tools.extend(tools(&Arc::new(folder), Some(db.with_file_name("edits"))));
     Ok(())
 }
 
-/// Files of one folder can be read only where the system can keep a path within it.
+/// Files of one folder can be worked with only where the system can keep a path within it.
 #[cfg(not(unix))]
-fn add_files(_: &mut Setup, _: &Path) -> anyhow::Result<()> {
+fn add_files(_: &mut Setup, _: &Path, _: &Path) -> anyhow::Result<()> {
     Ok(())
 }

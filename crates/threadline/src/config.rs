@@ -4,6 +4,7 @@
 pub(crate) mod environment;
 mod explain;
 pub(crate) mod file;
+pub(crate) mod policy;
 pub(crate) mod project;
 pub(crate) mod trust;
 

@@ -7,6 +7,7 @@ use std::thread;
 use threadline_core::drive::Limits;
 use threadline_core::history::fact::AgentJoined;
 use threadline_core::id::TenantId;
+use threadline_core::policy::Rule;
 use threadline_core::provider::{Models, Provider};
 use threadline_core::store::{Storage, StoreError};
 use threadline_core::tokens::O200k;
@@ -18,7 +19,10 @@ use threadline_runtime::{NewAgent, Pace, Runtime, World, WorldRefused};
 use threadline_stores::sqlite::{Durability, SqliteOptions, SqliteStore};
 use threadline_tools::calculator::Calculator;
 use threadline_tools::recall::Recall;
+use threadline_tools::widgets::board::Board;
+use threadline_tools::widgets::clock::Clock;
 use threadline_tools::widgets::notebook::Notebook;
+use threadline_tools::widgets::resources::Resources;
 
 use crate::{RandomIds, SystemClock};
 
@@ -36,21 +40,31 @@ pub struct Setup {
     pub widgets: Vec<Box<dyn Widget>>,
     /// When turns end without an answer.
     pub limits: Limits,
+    /// The rules for calls, in order: the last that speaks of a call counts, and a deny always.
+    pub policy: Vec<Rule>,
     /// How fast things go that nobody sees.
     pub pace: Pace,
 }
 
 impl Setup {
     /// What needs no key and no network: the built-in model, a calculator, reading one's own thread
-    /// again, the memory notebook.
+    /// again, and on the screen a clock, the task board, what is shared, the memory notebook.
     pub fn offline(store: Arc<dyn Storage>) -> Self {
         Self {
             store,
             provider: Arc::new(Guide::default()),
             models: Arc::new(StaticModels::new([Guide::target()])),
             tools: vec![Arc::new(Calculator::new()), Arc::new(Recall::new())],
-            widgets: vec![Box::new(Notebook::new())],
+            // Short and common things first, the agent's own and longest last. Screens are sent
+            // once and then stay as they are, so the order costs no prefix.
+            widgets: vec![
+                Box::new(Clock::new()),
+                Box::new(Board::new()),
+                Box::new(Resources::new()),
+                Box::new(Notebook::new()),
+            ],
             limits: Limits::default(),
+            policy: Vec::new(),
             pace: Pace::default(),
         }
     }
@@ -84,7 +98,8 @@ impl Setup {
             Arc::new(RandomIds),
             Arc::new(O200k),
         )?;
-        Ok(Runtime::new(world.with_limits(self.limits).with_pace(self.pace)))
+        let world = world.with_limits(self.limits).with_policy(self.policy);
+        Ok(Runtime::new(world.with_pace(self.pace)))
     }
 }
 

@@ -12,7 +12,7 @@ use anyhow::bail;
 use threadline::{Ending, ending, item};
 use threadline_core::history::fact::{Attachment, Fact, Input, Sender};
 use threadline_core::id::{ConversationId, Seq};
-use threadline_core::inbox::{Body, Item};
+use threadline_core::inbox::{Body, Item, Mode};
 use threadline_core::store::{PIECE_CAP_BYTES, Storage, StoreError};
 use threadline_core::tool::{ToolResult, capped};
 use threadline_runtime::{Runtime, Settled, WatchError, Watcher};
@@ -83,6 +83,14 @@ impl Talk {
         let item = item(Body::Input(input));
         self.runtime.submit(self.id, &item).await?;
         Ok(item)
+    }
+
+    /// Says something that takes over: before the next answer, and instead of what is asked.
+    pub(crate) async fn steer(&self, text: &str, route: Option<Arc<str>>) -> anyhow::Result<()> {
+        let input = Input { route, ..message(self.store(), text).await? };
+        let item = Item { mode: Mode::Steer, ..item(Body::Input(input)) };
+        self.runtime.submit(self.id, &item).await?;
+        Ok(())
     }
 
     /// Asks to go on after a turn that ended without an answer.

@@ -1,8 +1,8 @@
 //! What deciding what a model sees costs.
 //!
-//! `cargo bench -p threadline-core` measures; names after `--` choose what (`tokens`, `window`,
-//! `session`, `facts`). `-- --smoke`, or a run as a test, does the same with small numbers, to see
-//! that everything runs. Both sides of a ratio are measured in one run, in turns. `--python=PATH`
+//! `cargo bench -p threadline-core --bench context` measures; names after `--` choose what
+//! (`tokens`, `window`, `session`, `facts`). `-- --smoke`, or a run as a test, does the same with
+//! small numbers, to see that everything runs. Both sides of a ratio are measured in one run, in turns. `--python=PATH`
 //! names the Python whose packages `tokens` measures against; see `benches/peers`.
 
 mod facts;

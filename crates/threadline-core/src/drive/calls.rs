@@ -7,19 +7,20 @@ use super::event::Outcome;
 use super::peers::CALL_AGENT;
 use super::place::{Landed, Sheet};
 use super::planted::planted;
-use super::policy::verdict;
 use super::setting::Known;
 use super::step::CallStep;
 use super::timing::{CLEAR_TIMER, SET_TIMER, WAIT};
 use super::{Driver, Toolset};
 use crate::history::entry::Entry;
 use crate::history::fact::{
-    Answer, ApprovalAsked, Authority, Digest, Effect, Status, ToolCall, ToolFinished, ToolStarted,
-    Verdict, WidgetChanged,
+    Answer, ApprovalAsked, Approver, Authority, Digest, Effect, Status, ToolCall, ToolFinished,
+    ToolStarted, Verdict, WidgetChanged,
 };
 use crate::history::metadata::Metadata;
 use crate::history::sections::Section;
+use crate::history::state::OpenCall;
 use crate::id::{AgentId, CallId};
+use crate::policy::{self, By, Decision};
 use crate::tool::{Handling, RunRules, Validated};
 use crate::widget::{Reply, WidgetCall};
 
@@ -92,7 +93,8 @@ impl Driver {
             CallStep::Allowed { by, digest } => {
                 self.begin(sheet, agent, id, Some((Authority::Approval(by), digest)));
             }
-            CallStep::Asked | CallStep::Waits => {}
+            CallStep::Asked => self.answer_by_rule(sheet, agent, id),
+            CallStep::Waits => {}
             CallStep::Started { attempt, effect } => {
                 let ours = self.running.contains_key(&id) || sheet.has_started(id);
                 if !ours {
@@ -122,28 +124,26 @@ impl Driver {
             return self.finish(sheet, agent, id, Status::Skipped, &text);
         }
         let digest = Digest::of(fit.arguments.text.as_bytes());
-        let authority = match approved {
-            Some((authority, shown)) if shown == digest => authority,
-            Some(_) => {
+        let decision = self.decide(sheet, &fit);
+        let authority = match (decision.verdict, approved) {
+            // Whoever may not, may not after an approval either.
+            (Verdict::Deny, _) => {
+                let text = format!("not run: a rule does not allow it ({})", decision.by);
+                return self.finish(sheet, agent, id, Status::Skipped, &text);
+            }
+            (Verdict::Allow | Verdict::Ask, Some((authority, shown))) if shown == digest => {
+                authority
+            }
+            (Verdict::Allow | Verdict::Ask, Some(_)) => {
                 let text = "not run: its arguments are not those that were approved";
                 return self.finish(sheet, agent, id, Status::Skipped, text);
             }
-            None => {
-                let policies = &sheet.draft.history().ledger().policies;
-                match verdict(&fit.known.spec, &fit.arguments.text, policies) {
-                    (Verdict::Allow, rule) => Authority::Rule(rule),
-                    (Verdict::Deny, rule) => {
-                        let text = format!("not run: a rule does not allow it ({rule})");
-                        return self.finish(sheet, agent, id, Status::Skipped, &text);
-                    }
-                    (Verdict::Ask, _) => {
-                        let until = sheet.at.plus_millis(setting.limits.approval_ms);
-                        let asked =
-                            ApprovalAsked { call: id, digest, until, default: Answer::Deny };
-                        sheet.place_for(agent, asked, id);
-                        return;
-                    }
-                }
+            (Verdict::Allow, None) => Authority::Rule(decision.by.to_string().into()),
+            (Verdict::Ask, None) => {
+                let until = sheet.at.plus_millis(setting.limits.approval_ms);
+                let asked = ApprovalAsked { call: id, digest, until, default: Answer::Deny };
+                sheet.place_for(agent, asked, id);
+                return;
             }
         };
         match fit.known.spec.handling {
@@ -158,6 +158,29 @@ impl Driver {
                 self.start(sheet, agent, id, rules, authority, fit.arguments, 1);
             }
         }
+    }
+
+    /// What counts for a call.
+    fn decide(&self, sheet: &Sheet<'_>, fit: &Fit<'_>) -> Decision {
+        let call = policy::Call::new(&fit.known.spec, &fit.arguments.text);
+        let operator = if planted!(ForgetOperator) { &[][..] } else { &self.setting.policy };
+        policy::decide(&call, operator, &sheet.draft.history().ledger().policies)
+    }
+
+    /// Answers the question about a call by a rule that a person set since: who says "always" or
+    /// "never" is not asked again about what is open.
+    fn answer_by_rule(&self, sheet: &mut Sheet<'_>, agent: AgentId, id: CallId) {
+        if sheet.draft.history().ledger().policies.is_empty() {
+            return;
+        }
+        let setting = Arc::clone(&self.setting);
+        let Ok(fit) = self.fit(&setting.tools, sheet, agent, id) else { return };
+        let answer = match self.decide(sheet, &fit) {
+            Decision { verdict: Verdict::Allow, by: By::Conversation(_) } => Answer::Allow,
+            Decision { verdict: Verdict::Deny, by: By::Conversation(_) } => Answer::Deny,
+            Decision { verdict: Verdict::Allow | Verdict::Ask | Verdict::Deny, .. } => return,
+        };
+        Self::answer(sheet, agent, id, answer, Approver::Person { name: None });
     }
 
     /// What a call needs to begin: a tool that the agent has, and arguments that fit it.
@@ -179,7 +202,7 @@ impl Driver {
             let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
             format!("there is no tool named {:?}; there are: {names}", text.name)
         })?;
-        let arguments = known.schema.validate(&text.raw).map_err(|refused| refused.to_string())?;
+        let arguments = known.validate(&text.raw).map_err(|refused| refused.to_string())?;
         Ok(Fit { known, arguments })
     }
 
@@ -228,13 +251,17 @@ impl Driver {
     }
 
     /// Records what a widget makes of a call: its changes and its result, in one batch. Calls to
-    /// widgets go in the order in which they were made.
+    /// widgets go in the order in which they were made, but for one that waits for a person: it
+    /// holds up no other.
     fn derive(&mut self, sheet: &mut Sheet<'_>, agent: AgentId, id: CallId, arguments: &Validated) {
         let Some(state) = sheet.draft.history().agent(agent) else { return };
         let joined = Arc::clone(&state.joined);
         let is_recorded = |name: &str| self.setting.widgets.owner(&joined, name).is_some();
         let mut earlier = state.open_calls().take_while(|(other, _)| *other != id);
-        if earlier.any(|(_, call)| call.finished.is_none() && is_recorded(&call.name)) {
+        let is_asked = |call: &OpenCall| call.approval.is_some_and(|asked| asked.answer.is_none());
+        if earlier
+            .any(|(_, call)| call.finished.is_none() && !is_asked(call) && is_recorded(&call.name))
+        {
             return;
         }
         drop(earlier);
@@ -314,7 +341,15 @@ impl Driver {
             (Effect::Once, Err(_)) => self.finish(sheet, agent, id, Status::Unknown, UNKNOWN),
             (Effect::Read | Effect::Idempotent, Ok(fit)) => match fit.known.spec.handling {
                 Handling::Run(rules) if attempt < setting.limits.call_attempts => {
-                    let authority = authority_of(sheet, agent, id);
+                    let decision = self.decide(sheet, &fit);
+                    if decision.verdict == Verdict::Deny {
+                        let text = format!(
+                            "no answer: it was stopped while it ran, and a rule does not allow it to run again ({})",
+                            decision.by
+                        );
+                        return self.finish(sheet, agent, id, Status::Failed, &text);
+                    }
+                    let authority = authority_of(sheet, agent, id, &decision);
                     let rules = RunRules { effect, ..rules };
                     self.start(sheet, agent, id, rules, authority, fit.arguments, attempt + 1);
                 }
@@ -333,7 +368,7 @@ impl Driver {
     pub(super) fn run_of(&self, entry: &Entry, started: &ToolStarted) -> Option<(Run, Running)> {
         let text = self.texts.get(&started.call)?;
         let known = self.setting.tools.get(&text.name)?;
-        let warnings = known.schema.validate(&text.raw).map(|fit| fit.warnings).unwrap_or_default();
+        let warnings = known.validate(&text.raw).map(|fit| fit.warnings).unwrap_or_default();
         let arguments = started.arguments.as_ref().unwrap_or(&text.raw);
         let run = Run {
             agent: entry.agent,
@@ -421,12 +456,14 @@ impl Driver {
     }
 }
 
-/// Who allowed a call that was started before.
-fn authority_of(sheet: &Sheet<'_>, agent: AgentId, id: CallId) -> Authority {
+/// Who allowed a call that was started before: whoever was asked, else the rule that counts now.
+/// Where that one would ask, nothing more is done than was allowed then.
+fn authority_of(sheet: &Sheet<'_>, agent: AgentId, id: CallId, now: &Decision) -> Authority {
     let agent = sheet.draft.history().agent(agent);
     let call = agent.and_then(|agent| agent.open_calls().find(|(open, _)| *open == id));
     match call.and_then(|(_, call)| call.approval?.given) {
         Some(given) => Authority::Approval(given),
+        None if now.verdict == Verdict::Allow => Authority::Rule(now.by.to_string().into()),
         None => Authority::Rule("as it was started before".into()),
     }
 }

@@ -8,6 +8,7 @@ use super::asking::What;
 use super::command::{Command, Notice, Stopped};
 use super::event::{Alarm, Past, Setback, Ticket};
 use super::place::{Beside, Ending, Landed, NotPlaced, Sheet};
+use super::planted::planted;
 use super::step::{CallStep, RunState, Step, next_step, run_state};
 use crate::clock::Timestamp;
 use crate::history::Stamp;
@@ -19,6 +20,7 @@ use crate::history::fact::{
 use crate::history::state::{Agent, RecapRange, Stage};
 use crate::id::{AgentId, CallId, Seq};
 use crate::inbox::{self, Body, Item, ItemNumber, Mode};
+use crate::policy;
 use crate::provider::Partial;
 
 /// How long to wait before the state that a rewind leads to is read again.
@@ -141,7 +143,13 @@ impl Driver {
         }
     }
 
-    fn answer(sheet: &mut Sheet<'_>, agent: AgentId, id: CallId, answer: Answer, by: Approver) {
+    pub(super) fn answer(
+        sheet: &mut Sheet<'_>,
+        agent: AgentId,
+        id: CallId,
+        answer: Answer,
+        by: Approver,
+    ) {
         let asked = sheet.draft.history().agent(agent).and_then(|agent| {
             agent.open_calls().find(|(open, _)| *open == id).and_then(|(_, call)| call.approval)
         });
@@ -186,7 +194,10 @@ impl Driver {
             || agent.ok_or_else(|| NotPlaced::Refused("there is no agent in it".to_owned()));
         let (of, fact): (AgentId, Fact) = match command {
             inbox::Command::Instruct { text } => (an_agent()?, InstructionSet { text }.into()),
-            inbox::Command::SetPolicy(policy) => (conversation, policy.into()),
+            inbox::Command::SetPolicy(policy) => {
+                policy::check(&policy).map_err(|why| NotPlaced::Refused(why.to_string()))?;
+                (conversation, policy.into())
+            }
             inbox::Command::ChangeWidget { widget, change } => {
                 (an_agent()?, WidgetChanged { widget, change, call: None }.into())
             }
@@ -295,7 +306,8 @@ impl Driver {
         let agents = sheet.draft.history().state().agents.iter();
         let expired = agents.flat_map(|(agent, state)| {
             let asked = state.open_calls().filter_map(|(id, call)| Some((id, call.approval?)));
-            let expired = asked.filter(|(_, q)| q.answer.is_none() && q.until <= at);
+            let expired =
+                asked.filter(|(_, q)| q.answer.is_none() && q.until <= at && !planted!(AskForEver));
             expired.map(|(id, question)| (*agent, id, question.default))
         });
         for (agent, id, default) in expired.collect::<Vec<_>>() {

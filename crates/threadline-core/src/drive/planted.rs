@@ -51,6 +51,10 @@ mod bug {
         PartialAnswer,
         /// A widget's change stays though its batch was not appended.
         KeepChange,
+        /// The rules of the operator do not count.
+        ForgetOperator,
+        /// A question that nobody answers stays open.
+        AskForEver,
     }
 
     impl Bug {
@@ -67,6 +71,8 @@ mod bug {
             Self::SealAsLanded,
             Self::PartialAnswer,
             Self::KeepChange,
+            Self::ForgetOperator,
+            Self::AskForEver,
         ];
     }
 

@@ -7,9 +7,12 @@ use super::{peers, timing};
 use crate::history::fact::{AgentJoined, Digest, Money};
 use crate::history::state::Peer;
 use crate::id::IdSource;
+use crate::policy::Rule;
 use crate::provider::Models;
 use crate::tokens::TokenCounter;
-use crate::tool::{Catalogue, NameTaken, Schema, SchemaRefused, ToolSpec};
+use crate::tool::{
+    ArgumentsRefused, Catalogue, NameTaken, Schema, SchemaRefused, ToolSpec, Validated,
+};
 use crate::widget::Registry;
 
 /// What a driver works with.
@@ -26,6 +29,8 @@ pub struct Setting {
     pub widgets: Arc<Registry>,
     /// When turns end.
     pub limits: Limits,
+    /// The operator's rules for calls, in order: the last that speaks of a call counts.
+    pub policy: Vec<Rule>,
 }
 
 /// When a turn ends without an answer, and how often things are tried.
@@ -97,7 +102,7 @@ pub struct Toolset(BTreeMap<Arc<str>, Known>);
 #[derive(Clone, Debug)]
 pub(super) struct Known {
     pub(super) spec: Arc<ToolSpec>,
-    pub(super) schema: Arc<Schema>,
+    schema: Arc<Schema>,
 }
 
 /// Why tools cannot be used together.
@@ -123,6 +128,15 @@ impl Known {
         let schema = Arc::new(Schema::new(&spec.schema).map_err(refused)?);
         Ok(Self { spec, schema })
     }
+
+    /// Makes of a call's raw arguments what the tool can run with; as they are, if it is strict.
+    pub(super) fn validate(&self, raw: &str) -> Result<Validated, ArgumentsRefused> {
+        if self.spec.strict {
+            self.schema.validate_strictly(raw)
+        } else {
+            self.schema.validate(raw)
+        }
+    }
 }
 
 impl Toolset {
@@ -141,6 +155,17 @@ impl Toolset {
             }
         }
         Ok(Self(tools))
+    }
+
+    /// What a tool is.
+    pub fn spec(&self, name: &str) -> Option<&Arc<ToolSpec>> {
+        self.get(name).map(|known| &known.spec)
+    }
+
+    /// The arguments that a call would run with, as drivers make them of what a model wrote; none
+    /// if there is no such tool.
+    pub fn validate(&self, name: &str, raw: &str) -> Option<Result<Validated, ArgumentsRefused>> {
+        self.get(name).map(|known| known.validate(raw))
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&Known> {

@@ -1,18 +1,29 @@
 //! A call's arguments: from what a model wrote to what a tool can run with.
 //!
+//! Forgiving in, strict out. What is almost JSON is repaired, what is of another type and can mean
+//! only one thing is taken as that, and each of it is a warning in the record of the call. What a
+//! tool is given is JSON that fits its schema as it is.
+//!
 //! A schema is read once ([`Schema::new`]) and checks the arguments of every call. All that is
 //! wrong is told at once, each with its place, what was expected there and what came, so that a
 //! model can put it right in one go. What a schema demands and this version cannot check is
 //! refused with the schema: a tool can rely on its arguments.
 
 mod check;
+mod coerce;
+mod formats;
+mod found;
 mod json;
+mod repair;
 mod schema;
 
 use std::fmt;
 use std::sync::Arc;
 
-use schema::Node;
+use check::Checked;
+use found::Found;
+use json::Json;
+use schema::Nodes;
 
 /// The most problems that are told of one call; the others are counted.
 pub const PROBLEMS_CAP: usize = 20;
@@ -40,9 +51,11 @@ pub enum ArgumentsRefused {
         /// How many more problems there are.
         more: usize,
     },
-    /// The tool's own schema cannot be used.
-    #[error(transparent)]
-    Schema(#[from] SchemaRefused),
+    /// The schema has so many alternatives within alternatives that the check was given up.
+    #[error(
+        "the arguments could not be checked in reasonable time; write them exactly as the tool's schema wants them"
+    )]
+    Tangled,
 }
 
 /// One thing that is wrong with arguments.
@@ -94,14 +107,14 @@ pub struct SchemaRefused {
 
 /// The schema of a tool's arguments, ready to check calls with.
 ///
-/// It knows `type`, `enum`, `const`, `properties`, `required`, `additionalProperties`, `items`,
-/// `minItems`, `maxItems`, `minLength`, `maxLength`, `minimum`, `maximum`, `exclusiveMinimum` and
-/// `exclusiveMaximum`. Words that only describe are passed over; other words that demand
-/// something are refused.
+/// It knows `type`, `enum`, `const`, `format` (`date-time`, `date`, `time`, `uri`), `pattern`,
+/// `minLength`, `maxLength`, `minimum`, `maximum`, `exclusiveMinimum`, `exclusiveMaximum`,
+/// `multipleOf`, `items`, `prefixItems`, `minItems`, `maxItems`, `uniqueItems`, `properties`,
+/// `required`, `patternProperties`, `additionalProperties`, `propertyNames`, `minProperties`,
+/// `maxProperties`, `allOf`, `anyOf`, `oneOf`, `not`, and `$ref` within the schema. Words that
+/// only describe are passed over; other words that demand something are refused.
 ///
-/// An integer is a number written without fraction or exponent. A parameter that the schema does
-/// not name is an error where `additionalProperties` is false, and a warning where the schema
-/// says nothing of it.
+/// An integer is a number written without fraction or exponent.
 ///
 /// ```
 /// use threadline_core::tool::Schema;
@@ -111,6 +124,17 @@ pub struct SchemaRefused {
 ///         "properties":{"city":{"type":"string"},"days":{"type":"integer"}}}"#,
 /// )?;
 /// assert_eq!(&*schema.validate(r#"{"city":"Oslo"}"#)?.text, r#"{"city":"Oslo"}"#);
+///
+/// let mended = schema.validate("{city: 'Oslo', days: \"3\"}")?;
+/// assert_eq!(&*mended.text, r#"{"city":"Oslo","days":3}"#);
+/// assert_eq!(
+///     mended.warnings,
+///     [
+///         "repaired: unquoted key at line 1 column 2",
+///         "repaired: single quotes at line 1 column 8",
+///         "days: took \"3\" as the integer 3",
+///     ]
+/// );
 ///
 /// let refused = schema.validate(r#"{"days":"ten"}"#).unwrap_err();
 /// assert_eq!(
@@ -123,7 +147,7 @@ pub struct SchemaRefused {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Schema {
-    root: Node,
+    nodes: Nodes,
 }
 
 impl Schema {
@@ -131,24 +155,61 @@ impl Schema {
     pub fn new(schema: &str) -> Result<Self, SchemaRefused> {
         let json = json::read(schema)
             .map_err(|message| SchemaRefused { message: format!("it is not JSON: {message}") })?;
-        Ok(Self { root: schema::root(&json)? })
+        Ok(Self { nodes: Nodes::read(&json)? })
     }
 
-    /// Checks the raw arguments of a call. None at all stand for an empty object.
+    /// Makes of the raw arguments of a call what its tool can run with: repairs and coerces what
+    /// needs it, and warns of it. None at all stand for an empty object.
     pub fn validate(&self, raw: &str) -> Result<Validated, ArgumentsRefused> {
-        let text = if raw.trim().is_empty() { "{}" } else { raw };
-        let json = json::read(text).map_err(ArgumentsRefused::NotJson)?;
-        let found = check::check(&self.root, &json);
-        if found.problems.is_empty() {
-            return Ok(Validated { text: text.into(), warnings: found.warnings });
+        let raw = or_empty(raw);
+        if let Ok(value) = json::read(raw)
+            && let Ok((found, None)) = fitting(self.check(&value, raw, true))
+        {
+            return Ok(Validated { text: raw.into(), warnings: found.into_warnings() });
         }
-        Err(ArgumentsRefused::DoNotFit { problems: found.problems, more: found.more })
+        self.mend(raw)
+    }
+
+    /// Checks the raw arguments of a call, of which nothing is repaired or coerced. None at all
+    /// stand for an empty object.
+    pub fn validate_strictly(&self, raw: &str) -> Result<Validated, ArgumentsRefused> {
+        let raw = or_empty(raw);
+        let value = json::read(raw).map_err(ArgumentsRefused::NotJson)?;
+        let (found, _) = fitting(self.check(&value, raw, false))?;
+        Ok(Validated { text: raw.into(), warnings: found.into_warnings() })
+    }
+
+    /// Mends arguments in which something has to change, or tells what is wrong. They are read in
+    /// a way that keeps how numbers are written, so that those which stay, stay as they are.
+    fn mend(&self, raw: &str) -> Result<Validated, ArgumentsRefused> {
+        let repaired = repair::read(raw).map_err(ArgumentsRefused::NotJson)?;
+        let (found, changed) = fitting(self.check(&repaired.value, raw, true))?;
+        let text = changed.as_ref().unwrap_or(&repaired.value).text();
+        // What was mended here can be wrong there: the tool gets what fits as it is.
+        self.validate_strictly(&text)?;
+        let warnings = repaired.warnings().chain(found.into_warnings()).collect();
+        Ok(Validated { text: text.into(), warnings })
+    }
+
+    fn check<'a>(&self, value: &Json<'a>, text: &str, may_mend: bool) -> Checked<'a> {
+        check::check(&self.nodes, value, text.len(), may_mend)
     }
 }
 
-/// Checks the raw arguments of one call against a schema that is not used again.
-pub fn validate(schema: &str, raw: &str) -> Result<Validated, ArgumentsRefused> {
-    Schema::new(schema)?.validate(raw)
+fn or_empty(raw: &str) -> &str {
+    if raw.trim().is_empty() { "{}" } else { raw }
+}
+
+/// What was found, if it is nothing that keeps a call from running.
+fn fitting(checked: Checked<'_>) -> Result<(Found, Option<Json<'_>>), ArgumentsRefused> {
+    let Checked { changed, found, is_tangled } = checked;
+    if is_tangled {
+        return Err(ArgumentsRefused::Tangled);
+    }
+    if !found.problems.is_empty() {
+        return Err(ArgumentsRefused::DoNotFit { problems: found.problems, more: found.more });
+    }
+    Ok((found, changed))
 }
 
 #[cfg(test)]

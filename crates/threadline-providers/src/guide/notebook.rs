@@ -1,9 +1,10 @@
 //! The notebook as the live screen shows it.
 
+use super::screen::section;
 use super::wish::strip;
 
 /// What stands above the notebook on the screen.
-const HEADING: &str = "## Notebook";
+const HEADING: &str = "Notebook";
 
 /// The notebook's text, as much of it as can be seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +35,7 @@ pub(super) enum Found {
 impl Notebook {
     /// The notebook on a screen, if the screen has one.
     pub(super) fn on(screen: &str) -> Option<Self> {
-        let mut lines = screen.lines().skip_while(|line| line.trim_end() != HEADING).skip(1);
+        let mut lines = section(screen, HEADING)?.into_iter();
         let first = lines.find(|line| !line.trim().is_empty())?;
         let fence = first.bytes().take_while(|byte| *byte == b'`').count();
         if fence < 3 {
@@ -135,12 +136,13 @@ fn bare(line: &str) -> &str {
     ["- ", "* "].iter().find_map(|mark| strip(line, mark)).unwrap_or(line)
 }
 
-fn same(line: &str, what: &str) -> bool {
+/// Whether a line says just this.
+pub(super) fn same(line: &str, what: &str) -> bool {
     bare(line).trim_end_matches('.').to_lowercase() == what.trim_end_matches('.').to_lowercase()
 }
 
 /// Whether a line has these words, whole: tea is not in steak.
-fn contains(line: &str, what: &str) -> bool {
+pub(super) fn contains(line: &str, what: &str) -> bool {
     let (line, what) = (line.to_lowercase(), what.to_lowercase());
     line.match_indices(&*what).any(|(at, _)| {
         let (before, found) = line.split_at_checked(at).unwrap_or_default();

@@ -1,30 +1,27 @@
 //! What the guide replies: what it says, and the calls it makes.
 
+mod files;
+mod help;
+mod notes;
+mod quotes;
+mod shared;
+mod tasks;
+
 use serde_json::Value;
-use threadline_core::context::Context;
-use threadline_core::history::fact::{Purpose, Thinking};
+use threadline_core::history::fact::Purpose;
 use threadline_core::provider::{Request, ToolChoice};
 
-use super::notebook::{Found, Notebook};
-use super::scene::{self, Scene};
-use super::told::{listed, told};
-use super::wish::Wish;
+use super::scene::Scene;
+use super::screen::Clock;
+use super::told::told;
+use super::wish::{SharedWish, TaskWish, Wish};
 
 const CALCULATOR: &str = "calculator";
 const READ_FILE: &str = "read_file";
 const RECALL: &str = "recall";
 const APPEND: &str = "notebook_append";
 const REPLACE: &str = "notebook_replace";
-
-const CAN: &str = "I am guide, the small model that is built into Threadline. I work offline, by \
-                   fixed rules, and I understand:\n\n\
-                   - `remember that X`, `what do you remember?` and `forget X`\n\
-                   - sums such as `add 2 and 3`, `17 minus 4` or `2 + 3 * 4`\n\
-                   - `read FILE`\n\
-                   - `recall 12`, an entry by its number, and `what did I say about X?`\n\
-                   - several at once, such as `add 2 and 3 and read FILE`\n\
-                   - `think about X`\n\
-                   - `help`";
+const REPLACE_SPAN: &str = "notebook_replace_span";
 
 /// What the guide says and does in one answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,37 +43,39 @@ impl Reply {
     pub(super) fn to(request: &Request, connect: &str) -> Self {
         match request.purpose {
             Purpose::Step => step(request, connect),
-            Purpose::Recap => Self { text: recap(&request.context), ..Self::default() },
-            Purpose::Title => Self { text: title(&request.context), ..Self::default() },
+            Purpose::Recap => Self { text: quotes::recap(&request.context), ..Self::default() },
+            Purpose::Title => Self { text: quotes::title(&request.context), ..Self::default() },
         }
     }
 }
 
 fn step(request: &Request, connect: &str) -> Reply {
-    let scene = Scene::of(&request.context);
-    let mut writing = Writing::new(request, connect, scene.notebook.clone());
-    for (call, result) in &scene.results {
+    let mut scene = Scene::of(&request.context);
+    let (results, asked) = (scene.results.clone(), std::mem::take(&mut scene.asked));
+    let (wishes, unclear) = (std::mem::take(&mut scene.wishes), scene.unclear);
+    let mut writing = Writing::new(request, connect, scene);
+    for (call, result) in &results {
         writing.say(told(*call, result));
     }
-    for wish in &scene.asked {
+    for wish in &asked {
         writing.answer_later(wish);
     }
-    for wish in &scene.wishes {
+    for wish in &wishes {
         writing.act(wish);
     }
     // Calls come first: what can be said without them is said once they are done.
     if writing.calls.is_empty() {
-        for wish in &scene.wishes {
+        for wish in &wishes {
             writing.answer_later(wish);
         }
     }
-    match scene.unclear.map(str::trim) {
+    match unclear.map(str::trim) {
         Some("") => writing.say("I can read text only, and there is none.".to_owned()),
-        Some(_) => writing.say(format!("I do not understand that. {CAN}\n\n{connect}")),
+        Some(_) => writing.say(format!("I do not understand that. {}", writing.help())),
         None => {}
     }
     let nothing = writing.sentences.is_empty() && writing.calls.is_empty();
-    if nothing && scene.wishes.contains(&Wish::GoOn) {
+    if nothing && wishes.contains(&Wish::GoOn) {
         writing.say("There is nothing to go on with.".to_owned());
     } else if nothing {
         writing.say("There is nothing for me to answer. Say `help` to see what I can do.".into());
@@ -88,17 +87,17 @@ fn step(request: &Request, connect: &str) -> Reply {
 struct Writing<'a> {
     request: &'a Request,
     connect: &'a str,
-    /// The notebook as it will be after the calls so far.
-    notebook: Option<Notebook>,
+    /// What there is to go by. Its notebook is as it will be after the calls so far.
+    scene: Scene<'a>,
     thoughts: Vec<String>,
     sentences: Vec<String>,
     calls: Vec<Call>,
 }
 
 impl<'a> Writing<'a> {
-    fn new(request: &'a Request, connect: &'a str, notebook: Option<Notebook>) -> Self {
+    fn new(request: &'a Request, connect: &'a str, scene: Scene<'a>) -> Self {
         let (thoughts, sentences, calls) = (Vec::new(), Vec::new(), Vec::new());
-        Self { request, connect, notebook, thoughts, sentences, calls }
+        Self { request, connect, scene, thoughts, sentences, calls }
     }
 
     fn into_reply(self) -> Reply {
@@ -112,19 +111,32 @@ impl<'a> Writing<'a> {
 
     /// Does what a wish needs a tool for.
     fn act(&mut self, wish: &Wish) {
+        let text = |text: &String| Value::from(text.as_str());
         match wish {
-            Wish::Remember(text) => self.call(APPEND, &[("text", text.as_str().into())]),
+            Wish::Remember(note) => self.call(APPEND, &[("text", text(note))]),
             Wish::Compute(expression) => {
-                self.call(CALCULATOR, &[("expression", expression.as_str().into())]);
+                self.call(CALCULATOR, &[("expression", text(expression))]);
             }
-            Wish::Read(path) => self.call(READ_FILE, &[("path", path.as_str().into())]),
+            Wish::Read(path) => self.call(READ_FILE, &[("path", text(path))]),
             Wish::Reread(seq, None) => self.call(RECALL, &[("seq", (*seq).into())]),
             Wish::Reread(seq, Some(page)) => {
                 self.call(RECALL, &[("seq", (*seq).into()), ("page", (*page).into())]);
             }
-            Wish::Find(what) => self.call(RECALL, &[("query", what.as_str().into())]),
+            Wish::Find(what) => self.call(RECALL, &[("query", text(what))]),
             Wish::Forget(what) => self.forget(what),
+            Wish::Rewrite { find, with } => {
+                self.call(REPLACE, &[("find", text(find)), ("with", text(with))]);
+            }
+            Wish::RewriteSpan { start, end, with } => {
+                let span = [("start", text(start)), ("end", text(end)), ("with", text(with))];
+                self.call(REPLACE_SPAN, &span);
+            }
+            Wish::File(wish) => self.act_on_files(wish),
+            Wish::Task(wish) => self.act_on_tasks(wish),
+            Wish::Shared(wish) => self.act_on_shared(wish),
             Wish::Recall(_)
+            | Wish::Time
+            | Wish::Day
             | Wish::Think(_)
             | Wish::Help
             | Wish::Greet
@@ -137,8 +149,12 @@ impl<'a> Writing<'a> {
     fn answer_later(&mut self, wish: &Wish) {
         match wish {
             Wish::Recall(about) => self.recall(about.as_deref()),
+            Wish::Task(TaskWish::List { ended: false }) => self.tell_tasks(),
+            Wish::Shared(SharedWish::List) => self.tell_shared(),
+            Wish::Time => self.tell_clock(Clock::time),
+            Wish::Day => self.tell_clock(Clock::day),
             Wish::Think(what) => self.think(what),
-            Wish::Help => self.say(format!("{CAN}\n\n{}", self.connect)),
+            Wish::Help => self.say(self.help()),
             Wish::Greet => {
                 self.say("Hello! I am guide. Say `help` to see what I can do.".to_owned());
             }
@@ -149,6 +165,11 @@ impl<'a> Writing<'a> {
             | Wish::Reread(..)
             | Wish::Find(_)
             | Wish::Forget(_)
+            | Wish::Rewrite { .. }
+            | Wish::RewriteSpan { .. }
+            | Wish::File(_)
+            | Wish::Task(_)
+            | Wish::Shared(_)
             | Wish::GoOn => {}
         }
     }
@@ -171,108 +192,8 @@ impl<'a> Writing<'a> {
         self.calls.push(Call { tool, arguments });
     }
 
-    fn forget(&mut self, what: &str) {
-        let found = self.notebook.as_ref().map(|notebook| notebook.strike(what));
-        match found {
-            None => self.say("I see no notebook here, so there is nothing to forget.".to_owned()),
-            Some(Found::Nothing) => {
-                self.say(format!("The notebook has nothing like “{what}”."));
-                self.say_if_cut();
-            }
-            Some(Found::Several(lines)) => {
-                let lines = listed(&lines);
-                self.say(format!("Which of these should I forget?\n\n{lines}"));
-            }
-            Some(Found::One(strike)) => {
-                self.notebook = self.notebook.as_ref().map(|notebook| notebook.after(&strike));
-                let (find, with) = (strike.find.as_str().into(), strike.with.as_str().into());
-                self.call(REPLACE, &[("find", find), ("with", with)]);
-            }
-        }
+    /// Whether results that are told now are of this tool.
+    fn has_result_of(&self, tool: &str) -> bool {
+        self.scene.results.iter().any(|(_, result)| &*result.name == tool)
     }
-
-    fn recall(&mut self, about: Option<&str>) {
-        let lines = self.notebook.as_ref().map(|notebook| notebook.lines(about));
-        let sentence = match (lines.as_deref(), about) {
-            (None, _) => "I see no notebook here.".to_owned(),
-            (Some([]), None) if self.is_cut() => "The notebook is not empty.".to_owned(),
-            (Some([]), None) => "The notebook is empty. Say `remember that X` to fill it.".into(),
-            (Some([]), Some(about)) => format!("I remember nothing about {about}."),
-            (Some(lines), _) => format!("I remember:\n\n{}", listed(lines)),
-        };
-        self.say(sentence);
-        self.say_if_cut();
-    }
-
-    /// Whether the screen shows only a part of the notebook.
-    fn is_cut(&self) -> bool {
-        self.notebook.as_ref().is_some_and(|notebook| !notebook.whole)
-    }
-
-    fn say_if_cut(&mut self) {
-        if self.is_cut() {
-            self.say("My screen does not show all of the notebook.".to_owned());
-        }
-    }
-
-    fn think(&mut self, what: &str) {
-        let lines = self.notebook.as_ref().map(|notebook| notebook.lines(Some(what)));
-        let lines = lines.unwrap_or_default();
-        let noted = match &*lines {
-            [] => "The notebook says nothing about it.".to_owned(),
-            lines => format!("The notebook says:\n\n{}", listed(lines)),
-        };
-        if self.request.options.thinking != Some(Thinking::Off) {
-            self.thoughts.push(format!(
-                "I am to think about {what}. I know nothing by myself: all I have is the \
-                 notebook, a calculator and files. {noted}"
-            ));
-        }
-        self.say(format!(
-            "I thought about {what}. I am too small a model to have views of my own. {noted}"
-        ));
-    }
-}
-
-/// The most of an input that a title or a recap quotes.
-const QUOTE_WORDS: usize = 8;
-
-fn title(context: &Context) -> String {
-    scene::inputs(context)
-        .next()
-        .map(quote)
-        .filter(|quote| !quote.is_empty())
-        .unwrap_or_else(|| "Untitled".to_owned())
-}
-
-fn recap(context: &Context) -> String {
-    if let Some(folded) = scene::folded(context) {
-        return shortened(folded);
-    }
-    let asked = scene::inputs(context).map(quote).filter(|quote| !quote.is_empty());
-    match &*asked.collect::<Vec<_>>() {
-        [] => "Nothing was asked.".to_owned(),
-        asked => format!("This was asked:\n\n{}", listed(asked)),
-    }
-}
-
-/// The lines of a text, each shortened, until half of its length is told.
-fn shortened(text: &str) -> String {
-    let mut told = String::new();
-    for line in text.lines().map(quote).filter(|quote| !quote.is_empty()) {
-        if (told.len() + line.len()) * 2 > text.len() {
-            break;
-        }
-        if !told.is_empty() {
-            told.push('\n');
-        }
-        told.push_str(&line);
-    }
-    if told.is_empty() { quote(text) } else { told }
-}
-
-fn quote(text: &str) -> String {
-    let words = text.split_whitespace().take(QUOTE_WORDS).collect::<Vec<_>>().join(" ");
-    let more = text.split_whitespace().nth(QUOTE_WORDS).is_some();
-    if more { format!("{words} …") } else { words }
 }

@@ -4,7 +4,9 @@ use threadline_core::context::{Body, Context, OutputPart, Part, ResultPart, Sour
 use threadline_core::history::fact::{Block, ToolCall};
 use threadline_core::id::Seq;
 
+use super::board::Board;
 use super::notebook::Notebook;
+use super::screen::{Clock, Listing};
 use super::wish::{Wish, understand};
 
 /// What is to be answered now.
@@ -20,6 +22,12 @@ pub(super) struct Scene<'a> {
     pub(super) asked: Vec<Wish>,
     /// The notebook, if the screen shows one.
     pub(super) notebook: Option<Notebook>,
+    /// The task board, if the screen shows one.
+    pub(super) board: Option<Board<'a>>,
+    /// What is shared, if the screen shows it.
+    pub(super) shared: Option<Listing<'a>>,
+    /// The clock, if the screen shows one.
+    pub(super) clock: Option<Clock<'a>>,
 }
 
 impl<'a> Scene<'a> {
@@ -34,6 +42,11 @@ impl<'a> Scene<'a> {
             scene.go_on(parts);
         }
         scene.notebook = parts.iter().rev().filter_map(screen).find_map(Notebook::on);
+        // A widget that has nothing to show is not on the screen: an older one would be wrong.
+        let newest = parts.iter().rev().find_map(screen);
+        scene.board = newest.and_then(Board::on);
+        scene.shared = newest.and_then(|screen| Listing::under("Shared resources", screen));
+        scene.clock = newest.and_then(Clock::on);
         scene
     }
 

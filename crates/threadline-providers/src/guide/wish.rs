@@ -1,6 +1,17 @@
 //! What people want of the guide, read from plain wording.
 
+mod files;
+mod shared;
+mod tasks;
+mod words;
+
 use super::sum;
+use files::Change;
+pub(super) use files::FileWish;
+pub(super) use shared::SharedWish;
+pub(super) use tasks::{Place, Shift, TaskWish, Which};
+pub(super) use words::strip;
+use words::{after, begun, is_any, outside, parted_last, polite, unquoted};
 
 /// One thing that someone wants.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,10 +26,24 @@ pub(super) enum Wish {
     Find(String),
     /// Strike something out.
     Forget(String),
+    /// Put a text in the place of another that is written down.
+    Rewrite { find: String, with: String },
+    /// Put a text in the place of all from one text to another.
+    RewriteSpan { start: String, end: String, with: String },
     /// Work out an expression.
     Compute(String),
     /// Read a file.
     Read(String),
+    /// Something with files.
+    File(FileWish),
+    /// Something with the task board.
+    Task(TaskWish),
+    /// Something with what is shared.
+    Shared(SharedWish),
+    /// Tell the time.
+    Time,
+    /// Tell the day.
+    Day,
     /// Think about something.
     Think(String),
     /// Tell what the guide can do.
@@ -29,6 +54,43 @@ pub(super) enum Wish {
     Thanks,
     /// Go on with what was asked before.
     GoOn,
+}
+
+impl Wish {
+    /// Whether it ends with words that may be any, so that what follows may belong to them.
+    fn is_open(&self) -> bool {
+        match self {
+            Self::Remember(_)
+            | Self::Find(_)
+            | Self::Forget(_)
+            | Self::Think(_)
+            | Self::File(FileWish::Search { .. } | FileWish::Write { .. })
+            | Self::Task(TaskWish::Add { .. })
+            | Self::Shared(SharedWish::Put { .. }) => true,
+            Self::Recall(_)
+            | Self::Reread(..)
+            | Self::Rewrite { .. }
+            | Self::RewriteSpan { .. }
+            | Self::Compute(_)
+            | Self::Read(_)
+            | Self::File(FileWish::List(_) | FileWish::Lines { .. } | FileWish::Edit { .. })
+            | Self::Task(TaskWish::Shift(..) | TaskWish::Move(..) | TaskWish::List { .. })
+            | Self::Shared(SharedWish::Get(_) | SharedWish::List | SharedWish::Drop(_))
+            | Self::Time
+            | Self::Day
+            | Self::Help
+            | Self::Greet
+            | Self::Thanks
+            | Self::GoOn => false,
+        }
+    }
+
+    /// Whether its words may as well be part of what someone says: a plain word after `read` or
+    /// `get`, such as in “I like to read books”.
+    fn is_plain(&self) -> bool {
+        matches!(self, Self::Read(path) if !files::is_like_a_path(path))
+            || matches!(self, Self::Shared(SharedWish::Get(key)) if !shared::is_surely_a_key(key))
+    }
 }
 
 /// What joins several wishes, longer ones before those that they contain.
@@ -53,6 +115,9 @@ const JOINTS: [&str; 15] = [
 /// A text of more pieces than this is read as one wish or none: all ways to join them are tried.
 const PIECES_CAP: usize = 8;
 
+/// Joints that the list of an announcement such as `add tasks:` has itself.
+const IN_LISTS: [&str; 3] = [", and ", " and ", ", "];
+
 /// The wishes in a text, in order; none if any part of it is not understood.
 pub(super) fn understand(text: &str) -> Option<Vec<Wish>> {
     match pieces(text) {
@@ -62,16 +127,21 @@ pub(super) fn understand(text: &str) -> Option<Vec<Wish>> {
     }
 }
 
+/// A wish, and where it ends.
+type Ended<'a> = (&'a Wish, usize);
+
 /// The reading of all pieces with the most wishes.
-fn best(text: &str, pieces: &[(usize, usize)], before: Option<&Wish>) -> Option<Vec<Wish>> {
+fn best(text: &str, pieces: &[(usize, usize)], before: Option<Ended<'_>>) -> Option<Vec<Wish>> {
     let Some((start, _)) = pieces.first() else { return Some(Vec::new()) };
+    let joint = before.and_then(|(_, end)| text.get(end..*start)).unwrap_or_default();
     let mut found: Option<Vec<Wish>> = None;
     for (taken, (_, end)) in (1..).zip(pieces) {
+        let before = before.map(|(wish, _)| (wish, joint));
         let Some(wish) = text.get(*start..*end).and_then(|piece| follow(piece, before)) else {
             continue;
         };
         let rest = pieces.get(taken..).unwrap_or_default();
-        let Some(mut rest) = best(text, rest, Some(&wish)) else { continue };
+        let Some(mut rest) = best(text, rest, Some((&wish, *end))) else { continue };
         if found.as_ref().is_none_or(|found| found.len() <= rest.len()) {
             rest.insert(0, wish);
             found = Some(rest);
@@ -80,37 +150,40 @@ fn best(text: &str, pieces: &[(usize, usize)], before: Option<&Wish>) -> Option<
     found
 }
 
-/// The wish of a piece that follows another wish. What may be part of the words before it, such
-/// as a number or a greeting in something to be remembered, is no wish of its own. After one file
-/// another may be named.
-fn follow(piece: &str, before: Option<&Wish>) -> Option<Wish> {
-    let another = || match before {
-        Some(Wish::Read(_)) => named_file(polite(piece)).filter(|path| is_like_a_path(path)),
-        Some(_) | None => None,
+/// The wish of a piece that follows another wish and a joint. What may be part of the words before
+/// it, such as a number or a greeting in something to be remembered, is no wish of its own. After
+/// one file another may be named.
+fn follow(piece: &str, before: Option<(&Wish, &str)>) -> Option<Wish> {
+    let Some((before, joint)) = before else { return single(piece) };
+    let another = || {
+        let path = files::named(polite(piece)).filter(|path| files::is_like_a_path(path));
+        path.filter(|_| matches!(before, Wish::Read(_))).map(Wish::Read)
     };
-    let wish = single(piece).or_else(|| another().map(Wish::Read))?;
+    let wish = single(piece).or_else(another)?;
     let worded = piece.trim_start().starts_with(char::is_alphabetic);
     let stands = match (&wish, before) {
-        (_, None) => true,
-        (Wish::Greet | Wish::Thanks | Wish::Help | Wish::GoOn, Some(_)) => false,
-        (_, Some(Wish::Remember(_) | Wish::Forget(_) | Wish::Find(_) | Wish::Think(_))) => worded,
-        (_, Some(_)) => true,
+        (Wish::Greet | Wish::Thanks | Wish::Help | Wish::GoOn, _) => false,
+        (_, Wish::Task(TaskWish::Add { many: true, .. })) if IN_LISTS.contains(&joint) => false,
+        (wish, before) if before.is_open() => worded && !wish.is_plain(),
+        (_, _) => true,
     };
     stands.then_some(wish)
 }
 
-/// Where the pieces of a text begin and end.
+/// Where the pieces of a text begin and end. What is between quotation marks is not parted.
 fn pieces(text: &str) -> Vec<(usize, usize)> {
     let mut pieces = Vec::new();
-    let (mut start, mut at) = (0, 0);
-    while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
-        match JOINTS.iter().find(|joint| strip(rest, joint).is_some()) {
-            Some(joint) => {
-                pieces.push((start, at));
-                at += joint.len();
-                start = at;
+    let mut start = 0;
+    for (mut at, end) in outside(text) {
+        while let Some(rest) = text.get(at..).filter(|_| at < end) {
+            match JOINTS.iter().find(|joint| strip(rest, joint).is_some()) {
+                Some(joint) => {
+                    pieces.push((start, at));
+                    at += joint.len();
+                    start = at;
+                }
+                None => at += rest.chars().next().map_or(1, char::len_utf8),
             }
-            None => at += rest.chars().next().map_or(1, char::len_utf8),
         }
     }
     pieces.push((start, text.len()));
@@ -120,14 +193,21 @@ fn pieces(text: &str) -> Vec<(usize, usize)> {
 
 /// The one wish of a text.
 fn single(text: &str) -> Option<Wish> {
-    let text = polite(text);
-    let rest = |prefixes: &[&str]| {
-        let rest = prefixes.iter().find_map(|prefix| strip(text, prefix)).map(str::trim);
-        rest.filter(|rest| !rest.is_empty()).map(str::to_owned)
-    };
-    if let Some(wish) = phrase(text) {
-        return Some(wish);
-    }
+    let (begun, text) = (begun(text), polite(text));
+    phrase(text)
+        .or_else(|| noted(text))
+        .or_else(|| tasks::wish(text).map(Wish::Task))
+        .or_else(|| in_notebook(text))
+        .or_else(|| files::wish(text, begun).map(Wish::File))
+        .or_else(|| shared::wish(text).map(Wish::Shared))
+        .or_else(|| sum::expression(text).map(Wish::Compute))
+        .or_else(|| files::path(text).map(Wish::Read))
+        .or_else(|| tasks::said(text).map(Wish::Task))
+}
+
+/// What is to be remembered, told again, forgotten or thought about.
+fn noted(text: &str) -> Option<Wish> {
+    let rest = |prefixes: &[&str]| after(text, prefixes).map(str::to_owned);
     if let Some(about) = rest(&["what do you remember about ", "what do you know about "]) {
         return Some(Wish::Recall(Some(about)));
     }
@@ -140,13 +220,40 @@ fn single(text: &str) -> Option<Wish> {
     if let Some(what) = rest(&["forget that ", "forget about ", "forget: ", "forget "]) {
         return Some(Wish::Forget(what));
     }
-    if let Some(what) = rest(&["think hard about ", "think about ", "think of ", "think over "]) {
-        return Some(Wish::Think(what));
-    }
-    sum::expression(text).map(Wish::Compute).or_else(|| path(text).map(Wish::Read))
+    rest(&["think hard about ", "think about ", "think of ", "think over "]).map(Wish::Think)
 }
 
-const RECALL: [&str; 10] = [
+/// What is said of the notebook as of a file: `replace X with Y in the notebook`.
+fn in_notebook(text: &str) -> Option<Wish> {
+    let owned = |text: &str| unquoted(text).to_owned();
+    match files::change(text) {
+        Some(Change::Replace { find, with, place }) if is_any(place, &NOTEBOOK) => {
+            return Some(Wish::Rewrite { find: owned(find), with: owned(with) });
+        }
+        Some(Change::Span { start, end, with, place }) if is_any(place, &NOTEBOOK) => {
+            let (start, end, with) = (owned(start), owned(end), owned(with));
+            return Some(Wish::RewriteSpan { start, end, with });
+        }
+        Some(Change::Replace { .. } | Change::Span { .. }) | None => {}
+    }
+    let said = |prefixes: &[&str], between: &[&str]| {
+        let (what, place) = parted_last(after(text, prefixes)?, between)?;
+        is_any(place, &NOTEBOOK).then(|| owned(what))
+    };
+    said(&["write ", "add "], &[" to ", " into ", " in "])
+        .map(Wish::Remember)
+        .or_else(|| said(&["delete ", "remove "], &[" from "]).map(Wish::Forget))
+        .or_else(|| {
+            let about = said(&["search for ", "find ", "look for "], &[" in "])?;
+            Some(Wish::Recall(Some(about)))
+        })
+}
+
+const NOTEBOOK: [&str; 6] =
+    ["the notebook", "your notebook", "my notebook", "the notes", "your notes", "my notes"];
+
+const RECALL: [&str; 11] = [
+    "find what i said about ",
     "recall what i said about ",
     "recall what you said about ",
     "recall what was said about ",
@@ -228,95 +335,24 @@ fn phrase(text: &str) -> Option<Wish> {
         | "show me the notebook"
         | "show your notebook"
         | "show me your notebook" => Some(Wish::Recall(None)),
+        "what time is it"
+        | "what is the time"
+        | "what's the time"
+        | "tell me the time"
+        | "what time is it now"
+        | "what does the clock say" => Some(Wish::Time),
+        "what day is it"
+        | "what day is it today"
+        | "what day is today"
+        | "which day is it"
+        | "what is the day"
+        | "what date is it"
+        | "what is the date"
+        | "what's the date"
+        | "what is today's date"
+        | "what's today's date"
+        | "what day of the week is it"
+        | "what is today" => Some(Wish::Day),
         _ => None,
     }
-}
-
-/// A file that someone wants to have read. Some words leave no doubt, others want a path that
-/// looks like one.
-fn path(text: &str) -> Option<String> {
-    const SURE: [&str; 6] =
-        ["read me the file ", "read the file ", "read file ", "read me ", "read ", "cat "];
-    const PERHAPS: [&str; 9] = [
-        "show me the file ",
-        "show the file ",
-        "show me ",
-        "show ",
-        "open the file ",
-        "open ",
-        "what is in ",
-        "what's in ",
-        "print ",
-    ];
-    let sure = SURE.iter().find_map(|prefix| strip(text, prefix));
-    let perhaps = || PERHAPS.iter().find_map(|prefix| strip(text, prefix));
-    sure.and_then(named_file).or_else(|| {
-        let rest = perhaps()?;
-        is_like_a_path(rest).then(|| named_file(rest)).flatten()
-    })
-}
-
-fn is_like_a_path(text: &str) -> bool {
-    text.contains(['.', '/', '\\', '`', '"', '\''])
-}
-
-/// The name of a file: one word, or several between quotation marks.
-fn named_file(text: &str) -> Option<String> {
-    let text = text.trim();
-    let quoted = ['`', '"', '\''].iter().find_map(|quote| {
-        let inner = text.strip_prefix(*quote)?.strip_suffix(*quote)?;
-        (!inner.is_empty() && !inner.contains(*quote)).then_some(inner)
-    });
-    let vague = ["it", "this", "that", "me", "file", "something", "more"];
-    let plain = !text.is_empty() && !text.contains(char::is_whitespace) && !vague.contains(&text);
-    quoted.or(plain.then_some(text)).map(str::to_owned)
-}
-
-/// A text without the forms of politeness around it.
-fn polite(text: &str) -> &str {
-    const BEFORE: [&str; 21] = [
-        "please ",
-        "please, ",
-        "kindly ",
-        "can you ",
-        "could you ",
-        "would you ",
-        "will you ",
-        "i want you to ",
-        "i would like you to ",
-        "i'd like you to ",
-        "let's ",
-        "guide, ",
-        "guide: ",
-        "hey guide, ",
-        "hello, ",
-        "hi, ",
-        "hey, ",
-        "ok, ",
-        "okay, ",
-        "now ",
-        "also ",
-    ];
-    const AFTER: [&str; 5] = [", please", " please", ", thanks", ", thank you", ", guide"];
-    let mut text = text.trim();
-    loop {
-        let bare = text.trim_end_matches(['.', '?', '!', ',', ';']).trim();
-        let bare = BEFORE.iter().find_map(|before| strip(bare, before)).unwrap_or(bare).trim();
-        let bare = AFTER.iter().find_map(|after| strip_end(bare, after)).unwrap_or(bare).trim();
-        if bare == text {
-            return text;
-        }
-        text = bare;
-    }
-}
-
-/// What follows a beginning, whatever its case.
-pub(super) fn strip<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
-    let (head, rest) = text.split_at_checked(prefix.len())?;
-    head.eq_ignore_ascii_case(prefix).then_some(rest)
-}
-
-fn strip_end<'a>(text: &'a str, suffix: &str) -> Option<&'a str> {
-    let (rest, tail) = text.split_at_checked(text.len().checked_sub(suffix.len())?)?;
-    tail.eq_ignore_ascii_case(suffix).then_some(rest)
 }

@@ -181,12 +181,23 @@ pub(crate) fn runtime(
 
 /// A runtime with these models.
 pub(crate) fn runtime_of(
-    (provider, models): Asked,
+    asked: Asked,
     store: &Arc<dyn Storage>,
     clock: &Arc<ManualClock>,
     effects: &Effects,
     limits: Limits,
 ) -> Runtime {
+    Runtime::new(world_of(asked, store, clock, effects, limits))
+}
+
+/// A world with these models.
+pub(crate) fn world_of(
+    (provider, models): Asked,
+    store: &Arc<dyn Storage>,
+    clock: &Arc<ManualClock>,
+    effects: &Effects,
+    limits: Limits,
+) -> World {
     let tools: Vec<Arc<dyn Tool>> = vec![
         Arc::new(Calculator::new()),
         Deed::named("read", Effect::Read, Verdict::Allow, effects),
@@ -205,7 +216,7 @@ pub(crate) fn runtime_of(
         Arc::new(Estimator),
     );
     let pace = Pace { linger_ms: 0, inbox_ms: 5, stop_ms: 200, ..Pace::default() };
-    Runtime::new(world.unwrap().with_limits(limits).with_pace(pace))
+    world.unwrap().with_limits(limits).with_pace(pace)
 }
 
 pub(crate) fn item(key: &str, mode: Mode, body: Body) -> Item {

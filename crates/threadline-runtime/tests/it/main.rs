@@ -8,6 +8,7 @@
 )]
 
 mod agents;
+mod approvals;
 mod crashes;
 mod faults;
 mod feed;

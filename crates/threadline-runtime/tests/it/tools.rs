@@ -24,7 +24,7 @@ async fn a_call_that_cannot_run_is_told_why() {
         r#"
         turn
           call nothing {}
-          call read {"do":7}
+          call read {"do":[7]}
           call read not json
           cut read {"do":"
           stop length
@@ -37,11 +37,11 @@ async fn a_call_that_cannot_run_is_told_why() {
     assert_snapshot!(house.story().await, @r#"
     user {"client_key":"k1"}: go
     assistant asks scripted/scripted
-    assistant (length): → nothing {} | read {"do":7} | read not json | read! {"do":"
+    assistant (length): → nothing {} | read {"do":[7]} | read not json | read! {"do":"
     nothing c5.0 failed: there is no tool named "nothing"; there are: calculator, read, write, pay, ask, notebook_append, notebook_replace, notebook_read
     read c5.1 failed: the arguments do not fit the tool's schema:
-        - do: expected string, got 7
-    read c5.2 failed: the arguments are not valid JSON: expected ident at line 1 column 2
+        - do: expected string, got [7]
+    read c5.2 failed: the arguments are not valid JSON: expected a value at line 1 column 1
     read c5.3 failed: cut off by the output limit
     assistant results
     assistant asks scripted/scripted

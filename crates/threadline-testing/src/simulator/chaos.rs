@@ -2,7 +2,9 @@
 
 use threadline_core::drive::Limits;
 use threadline_core::history::fact::FailureKind;
+use threadline_core::policy::Rule;
 
+use super::rules;
 use crate::ids::Choices;
 
 /// Something that goes wrong at one place of a run.
@@ -91,6 +93,8 @@ pub(super) struct Swarm {
     /// Whether workers keep their lease at rest.
     pub(super) lingers: bool,
     pub(super) limits: Limits,
+    /// The operator's rules for calls.
+    pub(super) policy: Vec<Rule>,
 }
 
 /// The rates that families are drawn from.
@@ -201,6 +205,7 @@ impl Swarm {
                 },
                 ..limits()
             },
+            policy: rules::operator(choices),
         }
     }
 
@@ -234,6 +239,7 @@ impl Swarm {
             timer_ms: None,
             lingers: false,
             limits: limits(),
+            policy: Vec::new(),
         }
     }
 

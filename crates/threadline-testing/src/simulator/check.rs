@@ -12,7 +12,7 @@ use threadline_core::history::batch::{BATCH_CAP_BYTES, Batch};
 use threadline_core::history::entry::Entry;
 use threadline_core::history::fact::{
     Answer, Approver, Block, Effect, EndReason, Fact, FailureKind, Invocation, Limit, Output,
-    Purpose, Sender, Status, Stop, ToolFinished, Verdict,
+    Purpose, Sender, Status, Stop, ToolFinished,
 };
 use threadline_core::history::snapshot::Snapshot;
 use threadline_core::history::state::{OpenCall, Stage};
@@ -81,6 +81,10 @@ impl World {
             };
             let open = batch.entries.iter().any(calls);
             self.hit(if open { Mark::RewoundOpen } else { Mark::Rewound });
+        }
+        // What is full leaves the rest to the next batch, and a rewind is made by itself.
+        if !rewinds && batch.entries.len() < 60 && bytes < BATCH_CAP_BYTES / 2 {
+            self.check_expiry(batch.at());
         }
         for placed in &batch.entries {
             let before = self.store.state_at(placed.entry.seq.before()).map(|(h, _)| h.clone());
@@ -218,6 +222,7 @@ impl World {
                 }
             }
             Fact::ToolStarted(started) => {
+                self.check_authority(entry, started, before);
                 let attempts =
                     self.check.started.entry(Arc::clone(&started.effect_key)).or_default();
                 attempts.push(started.attempt);
@@ -228,7 +233,7 @@ impl World {
                 if !rises || started.attempt > self.swarm.limits.call_attempts {
                     self.fail("I-12", format!("attempt {} of {}", started.attempt, started.call));
                 }
-                self.sees_run(entry.agent);
+                self.sees_run(entry.agent, started.call);
                 if started.arguments.is_some() {
                     self.hit(Mark::Mended);
                 }
@@ -238,6 +243,7 @@ impl World {
             Fact::ApprovalGiven(given) => self.hit(match (&given.by, given.answer) {
                 (Approver::Timer, _) => Mark::ApprovalExpired,
                 (Approver::NewMessage, _) => Mark::ApprovalOverruled,
+                (Approver::Person { .. }, _) if !self.took(entry.seq) => Mark::AnsweredByRule,
                 (Approver::Person { .. }, Answer::Allow) => Mark::ApprovalAllowed,
                 (Approver::Person { .. }, Answer::Deny) => Mark::ApprovalDenied,
             }),
@@ -276,6 +282,11 @@ impl World {
         }
     }
 
+    /// Whether something that waited is this entry.
+    fn took(&self, seq: Seq) -> bool {
+        self.store.inbox.values().any(|letter| letter.taken == Some(seq))
+    }
+
     /// Whether the calls that were just sealed were skipped though a person was asked.
     fn was_asked(&self, ended: &Entry) -> bool {
         let sealed = self.store.at(ended.seq.before()).map(|stored| &stored.entry.fact);
@@ -302,6 +313,7 @@ impl World {
             ("nothing to cancel", Mark::CancelNothing),
             ("nobody asks", Mark::ApprovalTooLate),
             ("is not in the conversation", Mark::NobodyThere),
+            ("the arguments of a rule", Mark::RuleRefused),
         ];
         for (words, mark) in marks {
             if text.contains(words) {
@@ -343,6 +355,9 @@ impl World {
         for (words, mark) in [
             ("there is no tool", Mark::UnknownTool),
             ("a rule does not allow", Mark::RuleDenied),
+            ("a rule does not allow it (operator", Mark::OperatorDenied),
+            ("a rule does not allow it (conversation", Mark::ConversationDenied),
+            ("does not allow it to run again", Mark::NotAgain),
             ("notebook is full", Mark::WidgetRefused),
             ("times while it ran", Mark::RunTooOften),
             ("too large to be recorded", Mark::TooLarge),
@@ -398,22 +413,7 @@ impl World {
             return self.fail("I-22", format!("{} runs after its end is durable", run.call));
         };
         if !open.complete {
-            return self.fail("I-19", format!("{} was cut off and runs", run.call));
-        }
-        let allowed = match run.tool.verdict {
-            Verdict::Allow => true,
-            Verdict::Ask => {
-                let policies = &self.store.history().ledger().policies;
-                let by_rule = policies.iter().any(|policy| policy.tool == run.tool.name);
-                if by_rule {
-                    self.hit(Mark::AlwaysAllowed);
-                }
-                by_rule || open.approval.is_some_and(|q| q.answer == Some(Answer::Allow))
-            }
-            Verdict::Deny => false,
-        };
-        if !allowed {
-            self.fail("I-33", format!("{} runs without being allowed", run.call));
+            self.fail("I-19", format!("{} was cut off and runs", run.call));
         }
     }
 

@@ -6,6 +6,7 @@ use threadline_core::choose::{DEFAULT_ROUTE, Route, Strategy};
 use threadline_core::drive::{Limits, Setting, Toolset};
 use threadline_core::history::fact::{AgentJoined, Effect, Invocation, Verdict};
 use threadline_core::id::AgentId;
+use threadline_core::policy::Rule;
 use threadline_core::provider::{Models, Profile, Target, ToolSupport};
 use threadline_core::tokens::Estimator;
 use threadline_core::tool::{Handling, RunRules, ToolSpec};
@@ -160,7 +161,7 @@ pub(super) fn registry() -> Arc<Registry> {
 }
 
 /// What drivers work with, with ids of a seed.
-pub(super) fn setting(seed: u64, limits: Limits) -> Option<Arc<Setting>> {
+pub(super) fn setting(seed: u64, limits: Limits, policy: Vec<Rule>) -> Option<Arc<Setting>> {
     let shared = shared()?;
     let [one, fallback, fitting, small] = &shared.worlds;
     let models = match seed % 8 {
@@ -177,6 +178,7 @@ pub(super) fn setting(seed: u64, limits: Limits) -> Option<Arc<Setting>> {
         tools: shared.tools.clone(),
         widgets: Arc::clone(&shared.registry),
         limits,
+        policy,
     }))
 }
 

@@ -107,6 +107,13 @@ marks! {
     Left = "agent left",
     NobodyThere = "item for an agent that is not there",
     AlwaysAllowed = "run by a rule of the conversation",
+    OperatorAllowed = "run by a rule of the operator",
+    OperatorDenied = "denied by a rule of the operator",
+    ConversationDenied = "denied by a rule of the conversation",
+    AnsweredByRule = "a question answered by a rule that was set since",
+    SaidAlways = "a person said always",
+    NotAgain = "a rule that keeps a call from running again",
+    RuleRefused = "a rule that cannot be set",
 }
 
 /// How often a run, or many, went through each mark.

@@ -11,7 +11,7 @@ use super::chaos::Mood;
 use super::mark::Mark;
 use super::notebook::NOTEBOOK;
 use super::world::{Happening, World};
-use super::{Course, gear};
+use super::{Course, gear, rules};
 
 /// What the person does.
 #[derive(Clone, Debug)]
@@ -34,8 +34,12 @@ pub(super) enum Act {
     TakeTools,
     /// Lets the second agent go.
     Dismiss,
-    /// Always allows what is asked about.
+    /// Always allows one tool.
     AlwaysAllow,
+    /// Sets some rule.
+    SetRule,
+    /// Says what is always to become of calls like this one.
+    Always { call: CallId, answer: Answer },
     /// Asks for a recap.
     Recap,
     /// Takes a recap back.
@@ -106,6 +110,8 @@ impl World {
             (4, later, Act::TakeTools),
             (4, later, Act::Dismiss),
             (3, soon, Act::AlwaysAllow),
+            (6, soon, Act::SetRule),
+            (4, later, Act::SetRule),
             (6, later, Act::Recap),
             // Once there may be one.
             (5, later + 4_000, Act::UndoRecap),
@@ -154,6 +160,19 @@ impl World {
             }
             Act::AlwaysAllow => {
                 let (tool, verdict) = ("send_asked".into(), Verdict::Allow);
+                let policy = PolicySet { tool, arguments: None, verdict };
+                (Mode::Queue, Body::Command(Command::SetPolicy(policy)))
+            }
+            Act::SetRule => {
+                let policy = rules::set(&mut self.draws.person);
+                (Mode::Queue, Body::Command(Command::SetPolicy(policy)))
+            }
+            Act::Always { call, answer } => {
+                let verdict = match answer {
+                    Answer::Allow => Verdict::Allow,
+                    Answer::Deny => Verdict::Deny,
+                };
+                let tool = self.written(call).map(|(tool, _)| tool).unwrap_or_default();
                 let policy = PolicySet { tool, arguments: None, verdict };
                 (Mode::Queue, Body::Command(Command::SetPolicy(policy)))
             }
@@ -248,16 +267,28 @@ impl World {
             60..=79 => (Answer::Allow, 5_500),
             _ => return,
         };
-        self.will_act(ms, Act::Answer { call, digest, answer });
+        // Who is asked too often says so for good, with the answer or instead of it.
+        let always = !directed && self.draws.person.percent(15);
+        if !always || self.draws.person.percent(50) {
+            self.will_act(ms, Act::Answer { call, digest, answer });
+        }
+        if always {
+            self.hit(Mark::SaidAlways);
+            self.will_act(ms, Act::Always { call, answer });
+        }
     }
 
     /// A call runs: now and then that is more than was wanted.
-    pub(super) fn sees_run(&mut self, agent: AgentId) {
+    pub(super) fn sees_run(&mut self, agent: AgentId, call: CallId) {
         let drawn = matches!(self.course, Course::Drawn) && !self.calm;
         let percent = if self.swarm.mood == Mood::Eager { 30 } else { 8 };
         if drawn && self.draws.person.percent(percent) {
             let ms = self.draws.person.below(200);
             self.will_act(ms, Act::CancelOf(agent));
+        }
+        if drawn && self.draws.person.percent(3) {
+            let ms = self.draws.person.below(200);
+            self.will_act(ms, Act::Always { call, answer: Answer::Deny });
         }
     }
 

@@ -128,7 +128,7 @@ impl World {
             effects: Effects::default(),
             workers: (0..swarm.workers).map(|_| Worker::default()).collect(),
             person: Person::default(),
-            setting: gear::setting(seed, swarm.limits),
+            setting: gear::setting(seed, swarm.limits, swarm.policy.clone()),
             swarm,
             armed: None,
             draws,

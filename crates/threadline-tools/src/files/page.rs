@@ -101,7 +101,7 @@ fn fill(
 }
 
 /// The file's first bytes without the mark of UTF-8, if they look like text.
-fn text_start(bytes: &[u8]) -> Result<&[u8], NotRead> {
+pub(super) fn text_start(bytes: &[u8]) -> Result<&[u8], NotRead> {
     if let Some(text) = bytes.strip_prefix(b"\xEF\xBB\xBF") {
         return Ok(text);
     }

@@ -1,3 +1,5 @@
+//! Typed tools: their schemas, and what comes of calls.
+
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
@@ -62,7 +64,7 @@ fn a_type_becomes_a_plain_schema() {
 #[expect(dead_code, reason = "only its schema is looked at")]
 struct Tree {
     name: String,
-    parts: Vec<Tree>,
+    parts: Vec<Self>,
 }
 
 #[test]

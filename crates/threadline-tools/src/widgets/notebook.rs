@@ -1,22 +1,28 @@
 //! The memory notebook: a text that an agent keeps for itself.
 //!
-//! What a call asks for is worked out against the text as it is (`edit`), what comes of it is
-//! recorded as a `change`, and only that is replayed: the rules of a call may improve, and old
-//! histories still give the same text, byte for byte.
+//! What a call asks for is found in the text as it is (`find`) and worked out against it (`edit`),
+//! what comes of it is recorded as a `change`, and only that is replayed: the rules of a call may
+//! improve, and old histories still give the same text, byte for byte. For every line the entry
+//! that wrote it is kept (`blame`).
 
+mod arguments;
+mod blame;
 mod change;
 mod edit;
+mod find;
 mod show;
 
 use std::sync::Arc;
 
+use arguments::{Append, Read, Replace, ReplaceSpan};
 use change::Recorded;
-use edit::{Edit, Unfit};
-use serde::Deserialize;
-use threadline_core::history::fact::Verdict;
+use edit::Edit;
+use find::{Anchored, Unfit};
+use serde::de::DeserializeOwned;
 use threadline_core::history::metadata::{Metadata, Value};
 use threadline_core::history::sections::Section;
-use threadline_core::tool::{Handling, ToolSpec};
+use threadline_core::id::Seq;
+use threadline_core::tool::ToolSpec;
 use threadline_core::widget::{
     Change, ChangeRefused, Fragment, Refusal, Reply, Scope, StateUnreadable, View, Widget,
     WidgetCall, WidgetState,
@@ -30,10 +36,11 @@ pub const TEXT_CAP_BYTES: usize = 32 * 1024;
 /// The widget's name, in records and snapshots.
 pub const NAME: &str = "notebook";
 /// The version of its encoded state.
-const STATE_VERSION: u32 = 1;
+const STATE_VERSION: u32 = 2;
 
 const APPEND: &str = "notebook_append";
 const REPLACE: &str = "notebook_replace";
+const REPLACE_SPAN: &str = "notebook_replace_span";
 const READ: &str = "notebook_read";
 
 /// The memory notebook: one text, with line feeds only and no white space at its end.
@@ -48,17 +55,25 @@ const READ: &str = "notebook_read";
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notebook {
     text: String,
+    /// For each line of the text the entry that wrote it.
+    written: Vec<Seq>,
 }
 
 impl Notebook {
     /// An empty notebook.
     pub const fn new() -> Self {
-        Self { text: String::new() }
+        Self { text: String::new(), written: Vec::new() }
     }
 
     /// What is in it.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// Its lines in order, each with the entry that wrote it: a line that a change left as it was
+    /// is still of the entry before.
+    pub fn blame(&self) -> impl Iterator<Item = (Seq, &str)> {
+        self.written.iter().copied().zip(self.text.lines())
     }
 
     /// The change by which a person replaces the whole text; an empty text clears it.
@@ -70,69 +85,106 @@ impl Notebook {
         }
     }
 
-    /// What comes of an edit: the change and the answer, or why it cannot be.
-    fn reply(
+    fn append(&self, arguments: &str) -> Result<Reply, Refusal> {
+        const OPERATION: &str = "append";
+        let Append { text } = self.read_for(OPERATION, arguments)?;
+        self.reply(edit::append(&self.text, &text), &Tried::without_anchor(OPERATION))
+    }
+
+    fn replace(&self, arguments: &str) -> Result<Reply, Refusal> {
+        const OPERATION: &str = "replace";
+        let Replace { find, with, anchor } = self.read_for(OPERATION, arguments)?;
+        let tried = self.tried(OPERATION, anchor.as_deref());
+        self.reply(edit::replace(&self.text, &find, &with, anchor.as_deref()), &tried)
+    }
+
+    fn replace_span(&self, arguments: &str) -> Result<Reply, Refusal> {
+        const OPERATION: &str = "replace_span";
+        let ReplaceSpan { start, end, with, anchor } = self.read_for(OPERATION, arguments)?;
+        let tried = self.tried(OPERATION, anchor.as_deref());
+        let outcome = edit::replace_span(&self.text, (&start, &end), &with, anchor.as_deref());
+        self.reply(outcome, &tried)
+    }
+
+    fn read(&self, arguments: &str) -> Result<Reply, Refusal> {
+        const OPERATION: &str = "read";
+        let Read { line } = self.read_for(OPERATION, arguments)?;
+        let tried = Tried::without_anchor(OPERATION);
+        let page = show::page(&self.text, line.unwrap_or(1));
+        let page = page.map_err(|unfit| self.refusal(&unfit, &tried))?;
+        let metadata = self.measured(&tried, &self.text);
+        Ok(Reply { result: vec![page], metadata, ..Reply::default() })
+    }
+
+    /// Reads the arguments of a call; those that do not fit are refused.
+    fn read_for<T: DeserializeOwned>(
         &self,
-        outcome: Result<Edit, Unfit>,
         operation: &'static str,
-    ) -> Result<Reply, Refusal> {
-        let edit = outcome.map_err(|unfit| self.refusal(&unfit, operation))?;
+        arguments: &str,
+    ) -> Result<T, Refusal> {
+        typed::read(arguments).map_err(|message| {
+            let unfit = Unfit::new("arguments_invalid", message);
+            self.refusal(&unfit, &Tried::without_anchor(operation))
+        })
+    }
+
+    fn tried(&self, operation: &'static str, anchor: Option<&str>) -> Tried {
+        let anchor = anchor.map(edit::lines_normal);
+        Tried { operation, anchor: Anchored::of(&self.text, anchor.as_deref()) }
+    }
+
+    /// What comes of an edit: the change and the answer, or why it cannot be.
+    fn reply(&self, outcome: Result<Edit, Unfit>, tried: &Tried) -> Result<Reply, Refusal> {
+        let edit = outcome.map_err(|unfit| self.refusal(&unfit, tried))?;
         let Some(recorded) = &edit.recorded else {
             return Ok(Reply {
                 changes: Vec::new(),
                 result: vec![Section::text(edit.told)],
                 attachments: Vec::new(),
-                metadata: self.measured(operation, &self.text),
+                metadata: self.measured(tried, &self.text),
             });
         };
         let after = recorded
             .apply(&self.text)
-            .map_err(|message| self.refusal(&Unfit::new("does_not_fit", message), operation))?;
+            .map_err(|message| self.refusal(&Unfit::new("does_not_fit", message), tried))?;
         Ok(Reply {
             changes: vec![recorded.encode()],
             result: vec![show::result(&edit, &self.text, &after)],
             attachments: Vec::new(),
-            metadata: self.measured(operation, &after),
+            metadata: self.measured(tried, &after),
         })
     }
 
-    fn measured(&self, operation: &str, after: &str) -> Metadata {
+    fn measured(&self, tried: &Tried, after: &str) -> Metadata {
         let (before, after) = (number(self.text.len()), number(after.len()));
         Metadata::fitted([
-            ("operation", Value::Text(operation.to_owned())),
+            ("operation", Value::Text(tried.operation.to_owned())),
             ("previous_length", Value::Number(before)),
             ("new_length", Value::Number(after)),
             ("delta", Value::Number(after - before)),
+            ("anchor", Value::Text(tried.anchor.word().to_owned())),
         ])
     }
 
-    fn refusal(&self, unfit: &Unfit, operation: &str) -> Refusal {
+    fn refusal(&self, unfit: &Unfit, tried: &Tried) -> Refusal {
+        let error = Metadata::fitted([("error", Value::Text(unfit.code.to_owned()))]);
         Refusal {
             result: vec![show::refusal(unfit)],
-            metadata: Metadata::fitted([
-                ("operation", Value::Text(operation.to_owned())),
-                ("error", Value::Text(unfit.code.to_owned())),
-                ("previous_length", Value::Number(number(self.text.len()))),
-            ]),
+            metadata: self.measured(tried, &self.text).joined(&error),
         }
     }
 }
 
-#[derive(Deserialize)]
-struct Append {
-    text: String,
+/// What a call tries, in words for statistics.
+struct Tried {
+    operation: &'static str,
+    anchor: Anchored,
 }
 
-#[derive(Deserialize)]
-struct Replace {
-    find: String,
-    with: String,
-    anchor: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Read {
-    line: Option<usize>,
+impl Tried {
+    const fn without_anchor(operation: &'static str) -> Self {
+        Self { operation, anchor: Anchored::None }
+    }
 }
 
 impl Widget for Notebook {
@@ -150,64 +202,34 @@ impl Widget for Notebook {
 
     fn tools(&self) -> Vec<ToolSpec> {
         vec![
-            tool(
-                APPEND,
-                "Adds a text at the end of your notebook, on a line of its own. Use it for what \
-                 should be remembered beyond this turn.",
-                r#"{"type":"object","properties":{"text":{"type":"string","description":"what to add","minLength":1}},"required":["text"]}"#,
-            ),
-            tool(
-                REPLACE,
-                "Replaces a text in your notebook by another, or deletes it if the other is \
-                 empty; a line that becomes empty goes. The text has to be there exactly once; \
-                 if it is there several times, give an anchor: then the first one after the \
-                 anchor is meant.",
-                r#"{"type":"object","properties":{"find":{"type":"string","description":"the text as it is in the notebook","minLength":1},"with":{"type":"string","description":"what to put in its place; empty to delete it"},"anchor":{"type":"string","description":"a text somewhere before the one that is meant; empty for the start"}},"required":["find","with"]}"#,
-            ),
-            tool(
-                READ,
-                "Reads your notebook from a line on. Only needed when the live screen does not \
-                 show all of it.",
-                r#"{"type":"object","properties":{"line":{"type":"integer","description":"the line to start at, counted from 1","minimum":1}}}"#,
-            ),
+            typed::recorded::<Append>(APPEND),
+            typed::recorded::<Replace>(REPLACE),
+            typed::recorded::<ReplaceSpan>(REPLACE_SPAN),
+            typed::recorded::<Read>(READ),
         ]
     }
 
     fn call(&self, call: &WidgetCall<'_>) -> Result<Reply, Refusal> {
         match call.tool {
-            APPEND => {
-                let outcome = read(call.arguments)
-                    .and_then(|Append { text }| edit::append(&self.text, &text));
-                self.reply(outcome, "append")
-            }
-            REPLACE => {
-                let outcome = read(call.arguments).and_then(|Replace { find, with, anchor }| {
-                    edit::replace(&self.text, &find, &with, anchor.as_deref())
-                });
-                self.reply(outcome, "replace")
-            }
-            READ => {
-                let outcome = read(call.arguments)
-                    .and_then(|Read { line }| show::page(&self.text, line.unwrap_or(1)));
-                match outcome {
-                    Ok(section) => Ok(Reply {
-                        result: vec![section],
-                        metadata: self.measured("read", &self.text),
-                        ..Reply::default()
-                    }),
-                    Err(unfit) => Err(self.refusal(&unfit, "read")),
-                }
-            }
+            APPEND => self.append(call.arguments),
+            REPLACE => self.replace(call.arguments),
+            REPLACE_SPAN => self.replace_span(call.arguments),
+            READ => self.read(call.arguments),
             other => {
                 let message = format!("the notebook has no tool {other:?}");
-                Err(self.refusal(&Unfit::new("tool_unknown", message), "none"))
+                let unfit = Unfit::new("tool_unknown", message);
+                Err(self.refusal(&unfit, &Tried::without_anchor("none")))
             }
         }
     }
 
     fn apply(&mut self, change: &Change<'_>) -> Result<(), ChangeRefused> {
-        let after = Recorded::decode(change.text).and_then(|recorded| recorded.apply(&self.text));
-        self.text = after.map_err(|message| ChangeRefused { widget: NAME.into(), message })?;
+        let refused = |message| ChangeRefused { widget: NAME.into(), message };
+        let recorded = Recorded::decode(change.text).map_err(refused)?;
+        let text = recorded.apply(&self.text).map_err(refused)?;
+        let (before, replaced) = ((&*self.text, &*self.written), recorded.replaced(&self.text));
+        let written = blame::carried(before, &text, &replaced, change.seq);
+        *self = Self { text, written };
         Ok(())
     }
 
@@ -217,14 +239,16 @@ impl Widget for Notebook {
         Some(Fragment { text, rest })
     }
 
+    /// The entries of the lines in a line of their own, and the text.
     fn encode(&self) -> WidgetState {
-        WidgetState { version: STATE_VERSION, bytes: self.text.clone().into_bytes() }
+        let bytes = format!("{}\n{}", blame::encode(&self.written), self.text).into_bytes();
+        WidgetState { version: STATE_VERSION, bytes }
     }
 
     fn decode(&mut self, state: &WidgetState) -> Result<(), StateUnreadable> {
-        let text = String::from_utf8(state.bytes.clone()).ok();
-        let text = text.filter(|text| state.version == STATE_VERSION && change::may_be(text));
-        self.text = text.ok_or(StateUnreadable { widget: NAME.into(), version: state.version })?;
+        let decoded = Some(&state.bytes).filter(|_| state.version == STATE_VERSION);
+        let decoded = decoded.and_then(|bytes| decoded_state(bytes));
+        *self = decoded.ok_or(StateUnreadable { widget: NAME.into(), version: state.version })?;
         Ok(())
     }
 
@@ -233,28 +257,19 @@ impl Widget for Notebook {
     }
 }
 
+fn decoded_state(bytes: &[u8]) -> Option<Notebook> {
+    let (written, text) = std::str::from_utf8(bytes).ok()?.split_once('\n')?;
+    let text = Some(text).filter(|text| change::may_be(text))?;
+    let written = blame::decode(written, text.lines().count())?;
+    Some(Notebook { text: text.to_owned(), written })
+}
+
 /// A text is longer than a notebook may be: shorten it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a notebook holds at most {TEXT_CAP_BYTES} bytes, not {bytes}; shorten the text")]
 pub struct TooLong {
     /// How long it is.
     pub bytes: usize,
-}
-
-fn tool(name: &str, description: &str, schema: &str) -> ToolSpec {
-    ToolSpec {
-        name: name.into(),
-        description: description.into(),
-        schema: schema.into(),
-        strict: false,
-        server: None,
-        verdict: Verdict::Allow,
-        handling: Handling::Recorded,
-    }
-}
-
-fn read<T: serde::de::DeserializeOwned>(arguments: &str) -> Result<T, Unfit> {
-    typed::read(arguments).map_err(|message| Unfit::new("arguments_invalid", message))
 }
 
 fn number(count: usize) -> i64 {

@@ -1,5 +1,6 @@
 //! `threadline chat`: talking with an agent in the terminal, or through a pipe.
 
+mod arguments;
 mod commands;
 mod models;
 mod questions;

@@ -104,10 +104,12 @@ pub(super) async fn print(
     }
     view.finish()?;
     if let (Ending::Approval(_), false) = (ending, view.json) {
-        let to_answer = format!("to answer: threadline chat {}", talk.id());
+        let id = talk.id();
         let detail = report.detail.as_deref().unwrap_or_default();
         aside(Line::new().bad("· ").plain(detail));
-        aside(Line::new().dim(to_answer));
+        aside(Line::new().dim(format!("to answer: threadline chat {id}")));
+        let rule = format!("threadline policy {id} allow TOOL");
+        aside(Line::new().dim(format!("not to be asked: {rule}; then threadline resume {id}")));
     }
     Ok(report)
 }

@@ -80,6 +80,17 @@ fn find<'t, 'i>(
     for (key, value) in table {
         path.push(key.get_ref().to_string());
         let within = |of: Range<usize>| of.start <= span.start && span.end <= of.end;
+        if let DeValue::Array(items) = value.get_ref() {
+            for item in items {
+                let DeValue::Table(inner) = item.get_ref() else { continue };
+                if let Some(found) = find(inner, span, path) {
+                    return Some(found);
+                }
+                if within(item.span()) {
+                    return Some(inner);
+                }
+            }
+        }
         if let DeValue::Table(inner) = value.get_ref() {
             if let Some(found) = find(inner, span, path) {
                 return Some(found);

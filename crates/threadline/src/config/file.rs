@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,6 +16,8 @@ use threadline_providers::dialect::Dialect;
 use threadline_providers::endpoint::key_header;
 use threadline_providers::profile::{Description, dollars};
 use toml::{Spanned, Table, Value};
+
+use super::policy::PolicyEntry;
 
 /// A config file.
 #[derive(Debug, Default, Deserialize)]
@@ -30,6 +33,8 @@ pub(crate) struct File {
     pub(crate) routes: BTreeMap<Spanned<String>, RouteEntry>,
     pub(crate) agents: BTreeMap<String, AgentEntry>,
     pub(crate) limits: LimitsEntry,
+    /// Rules for calls, in order.
+    pub(crate) policy: Vec<PolicyEntry>,
     pub(crate) dev: Dev,
 }
 
@@ -147,6 +152,8 @@ pub(crate) struct LimitsEntry {
     pub(crate) turn_cost: Option<Money>,
     #[serde(deserialize_with = "money")]
     pub(crate) conversation_cost: Option<Money>,
+    /// How long a person has to answer a question about a call.
+    pub(crate) approval_minutes: Option<NonZeroU32>,
 }
 
 impl LimitsEntry {
@@ -162,6 +169,7 @@ impl LimitsEntry {
             conversation_tokens: least(self.conversation_tokens, other.conversation_tokens),
             turn_cost: least(self.turn_cost, other.turn_cost),
             conversation_cost: least(self.conversation_cost, other.conversation_cost),
+            approval_minutes: least(self.approval_minutes, other.approval_minutes),
         }
     }
 }
@@ -172,13 +180,15 @@ impl File {
         self.endpoints.extend(project.endpoints);
         self.models.extend(project.models);
         self.routes.extend(project.routes);
+        self.policy.extend(project.policy);
         let Self { db, log, model, route, agents, limits, .. } = project;
         self.db = db.or(self.db.take());
         self.log = log.or(self.log.take());
         self.be_chosen_from(Self { model, route, agents, limits, ..Self::default() });
     }
 
-    /// Takes in what any project may say: which model, what agents are told, tighter limits.
+    /// Takes in what any project may say: which model, what agents are told, tighter limits and
+    /// rules.
     pub(super) fn be_chosen_from(&mut self, project: Self) {
         if project.model.is_some() || project.route.is_some() {
             (self.model, self.route) = (project.model, project.route);
@@ -186,11 +196,16 @@ impl File {
         for (name, agent) in project.agents {
             self.agents.entry(name).or_default().take_in(agent);
         }
+        self.policy.extend(project.policy.into_iter().map(PolicyEntry::tightening));
         // What the user does not say is as usual, which a project may not loosen either.
         let (own, usual) = (self.limits, Limits::default());
+        let minutes = NonZeroU32::new(u32::try_from(usual.approval_ms / 60_000).unwrap_or(1));
+        let minutes = project.limits.approval_minutes.and(minutes);
+        let approval_minutes = own.approval_minutes.or(minutes);
         let steps = own.steps.or(project.limits.steps.map(|_| usual.steps));
         let calls = own.calls.or(project.limits.calls.map(|_| usual.calls));
-        self.limits = LimitsEntry { steps, calls, ..own }.tightened(project.limits);
+        self.limits =
+            LimitsEntry { steps, calls, approval_minutes, ..own }.tightened(project.limits);
     }
 
     /// Paths in a file are relative to that file, wherever the program runs; `~/` is the home.

@@ -1,8 +1,8 @@
 //! A project's file: what a folder may say about the agents that work in it.
 //!
 //! Whoever writes a project's files is not whoever runs this program. So a project may choose among
-//! what the user has, give agents instructions, and tighten limits. Anything else is refused,
-//! unless the user trusts this exact file.
+//! what the user has, give agents instructions, tighten limits, and have more calls asked about or
+//! denied. Anything else is refused, unless the user trusts this exact file.
 
 use std::path::{Path, PathBuf};
 
@@ -58,7 +58,7 @@ pub(super) fn read(path: &Path, trusted: &Trusted) -> anyhow::Result<Project> {
         let table = explain::parse(&text).map_err(wrong)?;
         if let Some(more) = beyond(&text, table.get_ref()).into_iter().next() {
             bail!(
-                "could not use {}: {more}: a project may only choose a model or a route, give agents instructions, and tighten limits; if you trust this file: threadline trust {}",
+                "could not use {}: {more}: a project may only choose a model or a route, give agents instructions, tighten limits, and set rules that ask or deny; if you trust this file: threadline trust {}",
                 path.display(),
                 path.display()
             );
@@ -92,6 +92,20 @@ fn beyond(text: &str, table: &DeTable<'_>) -> Vec<String> {
         let told = |name: &str, at: usize| format!("line {}: {name}", explain::line_of(text, at));
         match (key.get_ref().as_ref(), value.get_ref()) {
             ("model" | "route" | "limits", _) => {}
+            ("policy", DeValue::Array(rules)) => {
+                let verdicts = rules.iter().filter_map(|rule| match rule.get_ref() {
+                    DeValue::Table(rule) => rule.get_key_value("verdict"),
+                    _ => None,
+                });
+                let loose = verdicts.filter(|(_, verdict)| {
+                    !verdict.get_ref().as_str().is_some_and(|text| matches!(text, "ask" | "deny"))
+                });
+                found.extend(
+                    loose.map(|(key, _)| {
+                        (key.span().start, told("policy.verdict", key.span().start))
+                    }),
+                );
+            }
             ("agents", DeValue::Table(agents)) => {
                 for (agent, says) in agents {
                     let DeValue::Table(says) = says.get_ref() else { continue };
@@ -128,7 +142,7 @@ mod tests {
 
     #[test]
     fn a_project_may_choose_instruct_and_tighten() {
-        let modest = "model = \"m\"\nroute = \"r\"\n[agents.a]\ninstruction = \"Be brief.\"\nroute = \"plan\"\n[limits]\nsteps = 3\n";
+        let modest = "model = \"m\"\nroute = \"r\"\n[agents.a]\ninstruction = \"Be brief.\"\nroute = \"plan\"\n[limits]\nsteps = 3\n[[policy]]\ntool = \"shell\"\nverdict = \"deny\"\n[[policy]]\ntool = \"*\"\nverdict = \"ask\"\n";
         assert_eq!(asks_for(modest), Ok(Vec::new()));
         for (text, wanted) in [
             ("db = \"x\"", "line 1: db"),
@@ -141,6 +155,10 @@ mod tests {
             ("[agents.x]\ntools = []", "line 2: agents.x.tools"),
             ("[agents.x]\ninstruction = \"@/etc/passwd\"", "line 2: agents.x.instruction"),
             ("[dev]\nscript = \"x\"", "line 2: dev.script"),
+            (
+                "[[policy]]\ntool = \"a\"\nverdict = \"deny\"\n[[policy]]\ntool = \"*\"\nverdict = \"allow\"",
+                "line 6: policy.verdict",
+            ),
         ] {
             assert_eq!(asks_for(text), Ok(vec![wanted.to_owned()]), "{text}");
         }

@@ -116,6 +116,31 @@ fn the_notebook_is_shown_and_changed() {
 }
 
 #[test]
+fn the_tasks_are_shown() {
+    let home = Home::new();
+    home.follows(
+        "turn\n call task_add {\"titles\":[\"pack\",\"leave\"]}\nthen\n call task_start \
+         {\"tasks\":[2],\"note\":\"soon\"}\nthen\n say planned\n",
+    );
+    let ran = chat(&home, &["/tasks", "plan", "/tasks", "/undo", "/tasks"], &[]);
+    assert_snapshot!(ran.shown(), @r#"
+    there are no tasks
+    planned
+    1 open, 1 doing
+    - 1 [open] pack
+    - 2 [doing: assistant] leave (soon)
+    back at entry 2; 0 messages count now; to undo: threadline rewind <id 1> --undo
+    there are no tasks
+    --- standard error
+    · task_add ["pack","leave"]
+    ✓ added tasks 1, 2: pack and 1 more
+    · task_start note: soon, tasks: [2]
+    ✓ started task 2: leave
+    to come back: threadline chat <id 1>
+    "#);
+}
+
+#[test]
 fn the_instruction_is_shown_and_changed() {
     let home = Home::new();
     let lines = ["/instruction Be brief.", "/instruction", "help"];
@@ -136,7 +161,7 @@ fn what_is_no_command_is_told() {
     --- standard error
     error: there is no command /hist; did you mean /history?
     error: nothing was said yet
-    error: /notebook shows it, /notebook set TEXT and /notebook clear change it
+    error: /notebook shows it, /notebook blame who wrote it; /notebook set TEXT and /notebook clear change it
     to come back: threadline chat <id 1>
     --- exit code 1
     "#);
@@ -192,6 +217,7 @@ fn a_question_that_nobody_can_answer_stays_open() {
     · dev_ask x
     · a person must allow c5.0
     to answer: threadline chat <id 1>
+    not to be asked: threadline policy <id 1> allow TOOL; then threadline resume <id 1>
     to come back: threadline chat <id 1>
     --- exit code 4
     "#);

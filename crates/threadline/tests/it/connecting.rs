@@ -163,6 +163,24 @@ fn mistakes_in_a_config_name_line_and_key() {
         ("[limits]\nturn_cost = \"a lot\"\n", &["line 2", "limits.turn_cost", "dollars"]),
         ("[agents.a]\nthinking = \"hard\"\n", &["line 2", "agents.a.thinking", "adaptive"]),
         ("[agents.a]\ntemperature = 3\n", &["line 2", "from 0 to 2"]),
+        ("[limits]\napproval_minutes = 0\n", &["line 2", "limits.approval_minutes"]),
+        (
+            "[[policy]]\ntool = \"a\"\nverdict = \"ask\"\n[[policy]]\ntool = \"b\"\nverdict = \"maybe\"\n",
+            &["line 6", "policy.verdict", "`allow`, `ask`, `deny`"],
+        ),
+        (
+            "[[policy]]\ntool = \"a\"\nverdikt = \"ask\"\n",
+            &["line 3", "policy.verdikt", "did you mean verdict?"],
+        ),
+        ("[[policy]]\nverdict = \"ask\"\n", &["line 1", "policy", "missing field `tool`"]),
+        (
+            "[[policy]]\ntool = \"a\"\narguments = { path = \"docs/*\" }\nverdict = \"allow\"\nmatches = [{ path = \"docs/a\" }, { path = \"docs/../a\" }]\n",
+            &["line 5", "policy.matches", "does not speak of its example 2"],
+        ),
+        (
+            "[[policy]]\ntool = \"a\"\nverdict = \"deny\"\nnot_matches = [{ path = \"x\" }]\n",
+            &["line 4", "policy.not_matches", "speaks of its example 1"],
+        ),
         ("\n\n[endpoints\n", &["line 3"]),
         ("a = 1\na = 2\n", &["line 2"]),
     ] {

@@ -52,12 +52,16 @@ fn every_field_that_is_printed_is_in_the_page() {
         ("show", &["last", "--all"]),
         ("context", &["last", "--text"]),
         ("context", &["last", "--at", "9", "--diff"]),
+        ("notebook", &["last", "--set", "tea"]),
+        ("notebook", &["last", "--blame"]),
         ("search", &["oslo"]),
         ("fork", &["last"]),
         ("rewind", &["last"]),
         ("export", &["last", "-o", "file"]),
         ("import", &["file"]),
         ("verify", &["--all"]),
+        ("policy", &["last"]),
+        ("policy", &["last", "deny", "shell"]),
         ("doctor", &[]),
         ("models", &[]),
         ("tools", &[]),
@@ -84,7 +88,7 @@ fn every_field_that_is_printed_is_in_the_page() {
 fn every_example_in_the_page_is_json_of_that_form() {
     let examples = PAGE.split("```json\n").skip(1).map(|rest| rest.split("```").next().unwrap());
     let examples: Vec<Value> = examples.map(|text| serde_json::from_str(text).unwrap()).collect();
-    assert_eq!(examples.len(), 22);
+    assert_eq!(examples.len(), 24);
     let mut shown = BTreeSet::new();
     for example in &examples {
         fields(example, &mut shown);

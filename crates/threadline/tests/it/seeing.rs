@@ -63,27 +63,35 @@ fn adds_up(seen: &Value) {
     assert_eq!(sum, all - of("free") - of("reserve"));
 }
 
+/// A home whose agent has no clock: a minute may pass at any time, and brings another screen.
+fn timeless() -> Home {
+    let home = Home::new();
+    let config = "[agents.assistant]\nwidgets = [\"notebook\"]\n";
+    home.write(".config/threadline/config.toml", config);
+    home
+}
+
 #[test]
 fn what_the_model_sees_is_told_part_by_part() {
-    let home = Home::new();
+    let home = timeless();
     home.run(&["run", "add 2 and 3"]).ok();
     assert_snapshot!(home.run(&["context"]).shown(), @r##"
     (no title)  <id 1>
-      assistant · guide · window 32,000 · reserve 4,096 · capacity 23,100 · factor 100 % · recall on
+      assistant · guide · window 32,000 · reserve 4,096 · capacity 22,901 · factor 100 % · recall on
 
       [ST#~.................................................-------]
-      S system 31 (0.1 %) · T tools 767 (2.4 %) · # current turn 30 (0.1 %) · ~ screens 10 (0.0 %) · . free 27,066 (84.6 %) · - reserve 4,096 (12.8 %)
+      S system 31 (0.1 %) · T tools 966 (3.0 %) · # current turn 30 (0.1 %) · ~ screens 10 (0.0 %) · . free 26,867 (84.0 %) · - reserve 4,096 (12.8 %)
 
       entry  what          level     tokens    share  first words
           2  system                      31    0.1 %  You are an assistant in a terminal. Answer briefly and in plain text. Us…
-             tools                      767    2.4 %  calculator, recall, read_file, notebook_append, notebook_replace, notebo…
+             tools                      966    3.0 %  calculator, recall, read_file, notebook_append, notebook_replace, notebo…
           3  user          live           6    0.0 %  add 2 and 3
                screen                    10    0.0 %
           5  output        live           9    0.0 %  → calculator {"expression":"2 + 3"}
           8  results       live           7    0.0 %
           7    calculator  live           7    0.0 %  2 + 3 = 5
          10  output        live           8    0.0 %  2 + 3 = 5.
-             sum                        838    2.6 %
+             sum                      1,037    3.2 %
     "##);
     let seen = home.run(&["context", "--json"]).json();
     adds_up(&seen);
@@ -303,28 +311,28 @@ fn what_another_process_drives_is_seen_too() {
 
 #[test]
 fn a_chat_shows_its_context() {
-    let home = Home::new();
+    let home = timeless();
     let said = home.feed(b"/context\n", &["chat"]);
     assert_snapshot!(said.told(), @"error: nothing was said yet");
     let said = home.feed(b"add 2 and 3\n/context\n", &["chat"]);
     assert_snapshot!(said.shown(), @r##"
     2 + 3 = 5.
     (no title)  <id 1>
-      assistant · guide · window 32,000 · reserve 4,096 · capacity 23,100 · factor 100 % · recall on
+      assistant · guide · window 32,000 · reserve 4,096 · capacity 22,901 · factor 100 % · recall on
 
       [ST#~.................................................-------]
-      S system 31 (0.1 %) · T tools 767 (2.4 %) · # current turn 30 (0.1 %) · ~ screens 10 (0.0 %) · . free 27,066 (84.6 %) · - reserve 4,096 (12.8 %)
+      S system 31 (0.1 %) · T tools 966 (3.0 %) · # current turn 30 (0.1 %) · ~ screens 10 (0.0 %) · . free 26,867 (84.0 %) · - reserve 4,096 (12.8 %)
 
       entry  what          level     tokens    share  first words
           2  system                      31    0.1 %  You are an assistant in a terminal. Answer briefly and in plain text. Us…
-             tools                      767    2.4 %  calculator, recall, read_file, notebook_append, notebook_replace, notebo…
+             tools                      966    3.0 %  calculator, recall, read_file, notebook_append, notebook_replace, notebo…
           3  user          live           6    0.0 %  add 2 and 3
                screen                    10    0.0 %
           5  output        live           9    0.0 %  → calculator {"expression":"2 + 3"}
           8  results       live           7    0.0 %
           7    calculator  live           7    0.0 %  2 + 3 = 5
          10  output        live           8    0.0 %  2 + 3 = 5.
-             sum                        838    2.6 %
+             sum                      1,037    3.2 %
     --- standard error
     · calculator 2 + 3
     ✓ 2 + 3 = 5

@@ -49,7 +49,7 @@ fn another_config_file_can_be_named() {
 fn a_mistake_in_the_config_file_is_told() {
     let home = Home::new();
     home.write(CONFIG, "db = \"x.db\"\ncolour = \"red\"\n");
-    assert_snapshot!(home.run(&["list"]).fails(1), @"error: could not understand the config file ~/.config/threadline/config.toml: line 2: colour: unknown field `colour`, expected one of `db`, `log`, `model`, `route`, `endpoints`, `models`, `routes`, `agents`, `limits`, `dev`");
+    assert_snapshot!(home.run(&["list"]).fails(1), @"error: could not understand the config file ~/.config/threadline/config.toml: line 2: colour: unknown field `colour`, expected one of `db`, `log`, `model`, `route`, `endpoints`, `models`, `routes`, `agents`, `limits`, `policy`, `dev`");
     home.write(CONFIG, "db = 3\n");
     let told = home.run(&["list", "--json"]).fails(1);
     assert!(

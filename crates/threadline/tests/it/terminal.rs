@@ -142,20 +142,23 @@ fn an_answer_is_stopped_and_the_talk_goes_on() {
     assert_eq!(terminal.exit_code(), 0);
 }
 
+/// What a person is asked.
+const ALLOW: &str = "allow it? y yes · n no · a always · d never · other words take over:";
+
 #[test]
 fn a_person_is_asked_about_a_call() {
     let home = Home::new();
-    home.follows("turn\n call dev_ask {\"line\":\"a\\u001b[2Jb\"}\nthen\n say Done.\nturn\n call dev_ask {\"line\":\"c\"}\nthen\n say Not done.\n");
+    home.follows("turn\n call dev_ask {\"line\":\"a\\u001b[2Jb\"}\nthen\n say Done.\nturn\n call dev_ask {\"line\":\"one\\ntwo\"}\nthen\n say Not done.\n");
     let mut terminal = Terminal::new(&home, &[]);
     terminal.until("›");
     terminal.press("go\r");
-    terminal.until("allow it? [y/N]");
-    terminal.press("perhaps\r");
-    terminal.until("y or n\n  allow it? [y/N]");
+    terminal.until(ALLOW);
+    terminal.press("/frob\r");
+    terminal.until(&format!("/help shows what there is\n  {ALLOW}"));
     terminal.press("y\r");
     terminal.until("Done.\n\n›");
     terminal.press("go\r");
-    terminal.until("allow it? [y/N]");
+    terminal.until(ALLOW);
     terminal.press("\r");
     let shown = terminal.until("Not done.\n\n›");
     assert_snapshot!(redacted(&shown), @r#"
@@ -166,19 +169,23 @@ fn a_person_is_asked_about_a_call() {
 
     › go
     · dev_ask a␛[2Jb
-    ? dev_ask wants to run with
-      {"line":"a\u001b[2Jb"}
-      allow it? [y/N] perhaps
-      y or n
-      allow it? [y/N] y
+    ? dev_ask wants to run; it has an effect, and must run once only
+      line: "a\u001b[2Jb"
+      always and never are about dev_ask in this conversation; no answer in 15 min means no
+      allow it? y yes · n no · a always · d never · other words take over: /frob
+    error: there is no command /frob; /help shows what there is
+      allow it? y yes · n no · a always · d never · other words take over: y
     ✓ the line is added
     Done.
 
     › go
-    · dev_ask c
-    ? dev_ask wants to run with
-      {"line":"c"}
-      allow it? [y/N]
+    · dev_ask one two
+    ? dev_ask wants to run; it has an effect, and must run once only
+      line:
+        | one
+        | two
+      always and never are about dev_ask in this conversation; no answer in 15 min means no
+      allow it? y yes · n no · a always · d never · other words take over:
     – dev_ask: not run: it was declined
     Not done.
 
@@ -189,4 +196,41 @@ fn a_person_is_asked_about_a_call() {
     terminal.press("/exit\r");
     terminal.until_end();
     assert_eq!(terminal.exit_code(), 0);
+}
+
+#[test]
+fn other_words_take_over_and_always_is_a_rule() {
+    let home = Home::new();
+    home.follows("turn\n call dev_ask {\"line\":\"a\"}\nturn\n say Rather this.\nturn\n call dev_ask {\"line\":\"b\"}\n call dev_ask {\"line\":\"c\"}\nthen\n say Both.\nturn\n call dev_ask {\"line\":\"d\"}\nthen\n say By rule.\nturn\n call dev_ask {\"line\":\"e\"}\nthen\n say Never.\n");
+    let mut terminal = Terminal::new(&home, &[]);
+    terminal.until("›");
+    terminal.press("go\r");
+    terminal.until(ALLOW);
+    terminal.press("do something else\r");
+    terminal.until("Rather this.\n\n›");
+    assert_eq!(home.ledger().len(), 0);
+    assert_eq!(home.bodies("last", "approval_given")[0]["by"], "new_message");
+    terminal.press("go\r");
+    terminal.until(ALLOW);
+    terminal.press("a\r");
+    terminal.until("Both.\n\n›");
+    assert_eq!(home.ledger().len(), 2, "the other question is answered too");
+    terminal.press("go\r");
+    terminal.until("By rule.\n\n›");
+    assert_eq!(home.ledger().len(), 3);
+    let started = home.bodies("last", "tool_started");
+    assert_eq!(started[2]["authority"]["rule"], "conversation: dev_ask");
+    terminal.press("/policy deny dev_ask line=e*\r");
+    terminal.until("dev_ask line=e* is denied in this conversation from now on\n›");
+    terminal.press("go\r");
+    let shown = terminal.until("Never.\n\n›");
+    let told = "a rule does not allow it (conversation: dev_ask line=e*)";
+    assert!(shown.contains(told), "{shown}");
+    assert_eq!(home.ledger().len(), 3);
+    terminal.press("/policy\r");
+    let shown = terminal.until("else what a tool says of itself counts\n›");
+    let rules = "  deny  dev_ask line=e*  conversation\n  allow dev_ask  conversation\n";
+    assert!(shown.contains(rules), "{shown}");
+    terminal.press(CTRL_D);
+    terminal.until_end();
 }

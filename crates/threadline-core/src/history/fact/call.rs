@@ -164,7 +164,7 @@ pub enum Approver {
 pub struct PolicySet {
     /// The tool it is about; `*` stands for any run of characters.
     pub tool: Arc<str>,
-    /// The arguments it is about, as a pattern; all if none.
+    /// The arguments it is about: a JSON object of patterns by parameter; all if none.
     #[serde(default, skip_serializing_if = "is_default")]
     pub arguments: Option<Arc<str>>,
     /// What it says.

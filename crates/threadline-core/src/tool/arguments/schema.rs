@@ -1,25 +1,67 @@
-//! A JSON schema, read into what there is to check.
+//! A JSON schema, read into what there is to check: a list of nodes that name each other by place,
+//! so that what refers to itself is there once.
 
+mod read;
+
+use regex::Regex;
 use serde_json::Number;
 
 use super::SchemaRefused;
-use super::json::{Json, quoted};
+use super::formats::Format;
+use super::json::Json;
+
+/// The most nodes of a schema.
+const NODES_CAP: usize = 10_000;
+
+/// The most nodes that speak of one value, one after the other.
+const HEIGHT_CAP: usize = 32;
+
+/// A schema: its first node is that of the whole.
+#[derive(Clone, Debug)]
+pub(super) struct Nodes(Vec<Node>);
+
+/// The place of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Id(usize);
 
 /// What a value has to be.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Node {
+    /// Whether nothing fits.
+    pub(super) never: bool,
     /// One of these types; any if there are none.
     pub(super) types: Vec<Type>,
     /// One of these values, if given.
-    pub(super) values: Option<Vec<Json>>,
-    pub(super) properties: Vec<(String, Self)>,
-    pub(super) required: Vec<String>,
-    pub(super) others: Others,
-    pub(super) items: Option<Box<Self>>,
-    pub(super) items_range: Range<u64>,
+    pub(super) values: Option<Vec<Json<'static>>>,
+    pub(super) format: Option<Format>,
+    pub(super) pattern: Option<Regex>,
     pub(super) length_range: Range<u64>,
     pub(super) range: Range<Number>,
     pub(super) exclusive: Range<Number>,
+    pub(super) multiple_of: Option<Number>,
+    /// What the first items are, each for itself.
+    pub(super) prefix: Vec<Id>,
+    /// What the other items are.
+    pub(super) items: Option<Id>,
+    pub(super) items_range: Range<u64>,
+    pub(super) unique: bool,
+    /// Whether it says which members there are.
+    pub(super) names_members: bool,
+    pub(super) properties: Vec<(String, Id)>,
+    pub(super) required: Vec<String>,
+    /// What members are whose names match.
+    pub(super) patterns: Vec<(Regex, Id)>,
+    /// What the names of members are.
+    pub(super) names: Option<Id>,
+    pub(super) others: Others,
+    pub(super) members_range: Range<u64>,
+    /// It has to be all of these too.
+    pub(super) all: Vec<Id>,
+    /// One of these or more; nothing if there are none.
+    pub(super) any: Vec<Id>,
+    /// Exactly one of these; nothing if there are none.
+    pub(super) one: Vec<Id>,
+    pub(super) not: Option<Id>,
 }
 
 /// The smallest and the largest that fits.
@@ -36,7 +78,7 @@ impl<T> Default for Range<T> {
 }
 
 /// What becomes of members that the schema does not name.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) enum Others {
     /// The schema does not speak of them.
     #[default]
@@ -46,7 +88,7 @@ pub(super) enum Others {
     /// There must be none.
     Refused,
     /// They have to be this.
-    Fit(Box<Node>),
+    Fit(Id),
 }
 
 /// A type of values.
@@ -86,9 +128,9 @@ impl Type {
     }
 
     /// Whether a value is of this type.
-    pub(super) fn fits(self, value: &Json) -> bool {
+    pub(super) fn fits(self, value: &Json<'_>) -> bool {
         match (self, value) {
-            (Self::Integer, Json::Number(number)) => !number.is_f64(),
+            (Self::Integer, Json::Number(number)) => !number.value.is_f64(),
             (Self::Null, Json::Null)
             | (Self::Boolean, Json::Flag(_))
             | (Self::Number, Json::Number(_))
@@ -109,157 +151,79 @@ impl Type {
     }
 }
 
-/// Reads the schema of a whole: that of an object.
-pub(super) fn root(schema: &Json) -> Result<Node, SchemaRefused> {
-    let mut root = node(schema, "")?;
-    match &*root.types {
-        [] => root.types = vec![Type::Object],
-        [Type::Object] => {}
-        _ => return Err(refused("", "arguments are an object: its type has to be \"object\"")),
+impl Nodes {
+    /// Reads the schema of a whole: that of an object.
+    pub(super) fn read(schema: &Json<'_>) -> Result<Self, SchemaRefused> {
+        let mut nodes = Self(read::nodes(schema)?);
+        nodes.check_heights()?;
+        let root = nodes.0.first_mut();
+        let root = root.ok_or_else(|| refused("", "there is nothing in it"))?;
+        if !root.types.is_empty() && !root.types.contains(&Type::Object) {
+            return Err(refused("", "arguments are an object: its type has to be \"object\""));
+        }
+        root.types = vec![Type::Object];
+        Ok(nodes)
     }
-    Ok(root)
-}
 
-/// Reads the schema of a value. The depth is that of the JSON, which is limited.
-fn node(schema: &Json, at: &str) -> Result<Node, SchemaRefused> {
-    let members = match schema {
-        Json::Object(members) => members,
-        Json::Flag(true) => return Ok(Node::default()),
-        Json::Flag(false) | Json::Null | Json::Number(_) | Json::Text(_) | Json::List(_) => {
-            return Err(refused(at, "a schema is an object or true"));
-        }
-    };
-    let mut node = Node::default();
-    for (word, value) in members {
-        let at = &format!("{at}/{word}");
-        match &**word {
-            "type" => node.types = types(value, at)?,
-            "enum" => node.values = Some(list(value, at)?.to_vec()),
-            "const" => node.values = Some(vec![value.clone()]),
-            "properties" => node.properties = properties(value, at)?,
-            "required" => node.required = texts(value, at)?,
-            "additionalProperties" => node.others = others(value, at)?,
-            "items" => node.items = Some(Box::new(self::node(value, at)?)),
-            "minItems" => node.items_range.least = Some(count(value, at)?),
-            "maxItems" => node.items_range.most = Some(count(value, at)?),
-            "minLength" => node.length_range.least = Some(count(value, at)?),
-            "maxLength" => node.length_range.most = Some(count(value, at)?),
-            "minimum" => node.range.least = Some(number(value, at)?),
-            "maximum" => node.range.most = Some(number(value, at)?),
-            "exclusiveMinimum" => node.exclusive.least = Some(number(value, at)?),
-            "exclusiveMaximum" => node.exclusive.most = Some(number(value, at)?),
-            _ if UNCHECKED.contains(&&**word) => {
-                let message = format!("{} cannot be checked yet; say it without", quoted(word));
-                return Err(refused(at, &message));
-            }
-            // What describes, and what JSON Schema tells readers to pass over.
-            _ => {}
-        }
+    /// The node of the whole.
+    pub(super) const fn root() -> Id {
+        Id(0)
     }
-    Ok(node)
-}
 
-/// The words that demand something and are not checked: passing them over would let arguments
-/// through that the tool has ruled out.
-const UNCHECKED: &[&str] = &[
-    "$dynamicRef",
-    "$recursiveRef",
-    "$ref",
-    "additionalItems",
-    "allOf",
-    "anyOf",
-    "contains",
-    "dependencies",
-    "dependentRequired",
-    "dependentSchemas",
-    "else",
-    "if",
-    "maxContains",
-    "maxProperties",
-    "minContains",
-    "minProperties",
-    "multipleOf",
-    "not",
-    "oneOf",
-    "pattern",
-    "patternProperties",
-    "prefixItems",
-    "propertyNames",
-    "then",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-    "uniqueItems",
-];
-
-fn types(value: &Json, at: &str) -> Result<Vec<Type>, SchemaRefused> {
-    let names = match value {
-        Json::Text(name) => vec![name.clone()],
-        Json::Null | Json::Flag(_) | Json::Number(_) | Json::List(_) | Json::Object(_) => {
-            texts(value, at)?
-        }
-    };
-    if names.is_empty() {
-        return Err(refused(at, "it names no type"));
+    pub(super) fn get(&self, id: Id) -> Option<&Node> {
+        self.0.get(id.0)
     }
-    let known = names.iter().map(|name| {
-        let known = Type::ALL.into_iter().find(|known| known.name() == name);
-        known.ok_or_else(|| refused(at, &format!("there is no type {}", quoted(name))))
-    });
-    known.collect()
-}
 
-fn properties(value: &Json, at: &str) -> Result<Vec<(String, Node)>, SchemaRefused> {
-    match value {
-        Json::Object(members) => members
-            .iter()
-            .map(|(name, schema)| Ok((name.clone(), node(schema, &format!("{at}/{name}"))?)))
-            .collect(),
-        Json::Null | Json::Flag(_) | Json::Number(_) | Json::Text(_) | Json::List(_) => {
-            Err(refused(at, "it has to be an object"))
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// No node speaks of a value by speaking of it again: checking it would never end.
+    fn check_heights(&self) -> Result<(), SchemaRefused> {
+        let mut heights = vec![None; self.0.len()];
+        (0..self.0.len()).try_for_each(|place| self.height(Id(place), 0, &mut heights).map(|_| ()))
+    }
+
+    fn height(
+        &self,
+        id: Id,
+        above: usize,
+        heights: &mut [Option<usize>],
+    ) -> Result<usize, SchemaRefused> {
+        let known = heights.get(id.0).copied().flatten();
+        if above + known.unwrap_or(0) > HEIGHT_CAP {
+            let message = "it refers to itself without going into the value, or nearly so";
+            return Err(refused("", message));
         }
+        if let Some(height) = known {
+            return Ok(height);
+        }
+        let mut height = 0;
+        for part in self.get(id).into_iter().flat_map(Node::in_place) {
+            height = height.max(1 + self.height(part, above + 1, heights)?);
+        }
+        if let Some(slot) = heights.get_mut(id.0) {
+            *slot = Some(height);
+        }
+        Ok(height)
     }
 }
 
-fn others(value: &Json, at: &str) -> Result<Others, SchemaRefused> {
-    match value {
-        Json::Flag(true) => Ok(Others::Welcome),
-        Json::Flag(false) => Ok(Others::Refused),
-        Json::Null | Json::Number(_) | Json::Text(_) | Json::List(_) | Json::Object(_) => {
-            Ok(Others::Fit(Box::new(node(value, at)?)))
-        }
+impl Node {
+    /// The nodes that speak of the same value.
+    pub(super) fn in_place(&self) -> impl Iterator<Item = Id> {
+        let parts = self.all.iter().chain(&self.any).chain(&self.one).chain(&self.not);
+        parts.copied()
     }
-}
 
-fn list<'a>(value: &'a Json, at: &str) -> Result<&'a [Json], SchemaRefused> {
-    match value {
-        Json::List(items) => Ok(items),
-        Json::Null | Json::Flag(_) | Json::Number(_) | Json::Text(_) | Json::Object(_) => {
-            Err(refused(at, "it has to be a list"))
+    /// The place of the property of a name, looked for at a place first.
+    pub(super) fn property(&self, name: &str, hint: usize) -> Option<usize> {
+        let is_it = |(known, _): &(String, Id)| known == name;
+        if self.properties.get(hint).is_some_and(is_it) {
+            return Some(hint);
         }
+        self.properties.iter().position(is_it)
     }
-}
-
-fn texts(value: &Json, at: &str) -> Result<Vec<String>, SchemaRefused> {
-    let text = |item: &Json| match item {
-        Json::Text(text) => Ok(text.clone()),
-        Json::Null | Json::Flag(_) | Json::Number(_) | Json::List(_) | Json::Object(_) => {
-            Err(refused(at, "it has to be a list of strings"))
-        }
-    };
-    list(value, at)?.iter().map(text).collect()
-}
-
-fn number(value: &Json, at: &str) -> Result<Number, SchemaRefused> {
-    match value {
-        Json::Number(number) => Ok(number.clone()),
-        Json::Null | Json::Flag(_) | Json::Text(_) | Json::List(_) | Json::Object(_) => {
-            Err(refused(at, "it has to be a number"))
-        }
-    }
-}
-
-fn count(value: &Json, at: &str) -> Result<u64, SchemaRefused> {
-    number(value, at)?.as_u64().ok_or_else(|| refused(at, "it has to be a whole number from 0"))
 }
 
 fn refused(at: &str, message: &str) -> SchemaRefused {

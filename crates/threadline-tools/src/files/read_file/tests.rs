@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use threadline_core::history::sections::Level;
 
 use super::*;
-use crate::testing::context;
+use crate::testing::{at_level as at, context};
 
 fn folder() -> TempDir {
     let folder = TempDir::new().unwrap();
@@ -28,10 +28,6 @@ fn folder() -> TempDir {
 async fn call(folder: &TempDir, arguments: &str) -> ToolOutcome {
     let workspace = Arc::new(Workspace::open(folder.path()).unwrap());
     ReadFile::new(workspace).call(arguments, &context()).await
-}
-
-fn at(outcome: &ToolOutcome, level: Level) -> String {
-    threadline_core::history::sections::render(&outcome.result().sections, level).into_owned()
 }
 
 #[tokio::test]
@@ -206,9 +202,13 @@ fn sizes_are_for_people() {
 fn its_schema_takes_what_it_reads() {
     let folder = folder();
     let tool = ReadFile::new(Arc::new(Workspace::open(folder.path()).unwrap()));
+    let description = &tool.spec().description;
+    assert!(description.contains(&format!("{PAGE_CAP_LINES} lines")), "{description}");
+    assert!(description.contains(&format!("{} KB", page::PAGE_CAP_BYTES / 1024)), "{description}");
     let schema = threadline_core::tool::Schema::new(&tool.spec().schema).unwrap();
     assert!(schema.validate(r#"{"path":"README.md","offset":1,"limit":10}"#).is_ok());
-    for raw in ["", r#"{"path":""}"#, r#"{"path":"a","offset":0}"#, r#"{"path":"a","limit":"2"}"#] {
+    for raw in ["", r#"{"path":""}"#, r#"{"path":"a","offset":0}"#, r#"{"path":"a","limit":"two"}"#]
+    {
         assert!(schema.validate(raw).is_err(), "{raw}");
     }
 }

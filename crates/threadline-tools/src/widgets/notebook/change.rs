@@ -3,6 +3,7 @@
 //! The form is versioned by its words: a new kind of change gets a new word, and what stands
 //! behind a word never changes.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -49,6 +50,15 @@ impl Recorded {
         serde_json::from_str(text).map_err(|error| {
             format!("a change is \"append\", \"replace\" or \"set\" as JSON, not this: {error}")
         })
+    }
+
+    /// The bytes of a text that the change replaces.
+    pub(super) fn replaced(&self, before: &str) -> Range<usize> {
+        match self {
+            Self::Append(_) => before.len()..before.len(),
+            Self::Set(_) => 0..before.len(),
+            Self::Replace(Span { at, len, .. }) => *at..at.saturating_add(*len),
+        }
     }
 
     /// The text after the change, which has to be one that a notebook may hold.

@@ -1,16 +1,9 @@
 //! From what a call asks for to what it changes.
 
-use std::fmt::Write as _;
-
 use super::change::{Recorded, Span, trim_end};
-use crate::text::{counted, nearest, one_line, shortened};
+use super::find::{self, Argument, Unfit};
+use crate::text::{counted, one_line, shortened};
 
-/// How much is shown on each side of a place.
-const AROUND_BYTES: usize = 40;
-/// How many places are shown.
-const PLACES_SHOWN: usize = 5;
-/// How much of a line is shown.
-const LINE_BYTES: usize = 120;
 /// How much of a text stands in a gist.
 const GIST_BYTES: usize = 60;
 
@@ -25,21 +18,6 @@ pub(super) struct Edit {
     pub(super) gist: String,
 }
 
-/// Why a call changes nothing.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Unfit {
-    /// The reason in one word, for statistics.
-    pub(super) code: &'static str,
-    /// The reason, and what to do instead.
-    pub(super) message: String,
-}
-
-impl Unfit {
-    pub(super) fn new(code: &'static str, message: impl Into<String>) -> Self {
-        Self { code, message: message.into() }
-    }
-}
-
 /// A text as the notebook keeps it: line feeds only, no white space at the end, none if blank.
 pub(super) fn normal(text: &str) -> String {
     if text.trim().is_empty() {
@@ -51,7 +29,7 @@ pub(super) fn normal(text: &str) -> String {
 }
 
 /// A text with line feeds only.
-fn lines_normal(text: &str) -> String {
+pub(super) fn lines_normal(text: &str) -> String {
     text.replace("\r\n", "\n").replace('\r', "\n")
 }
 
@@ -76,30 +54,59 @@ pub(super) fn append(before: &str, text: &str) -> Result<Edit, Unfit> {
 /// Replaces a text that is there once, or the first one after an anchor.
 pub(super) fn replace(
     before: &str,
-    find: &str,
+    wanted: &str,
     with: &str,
     anchor: Option<&str>,
 ) -> Result<Edit, Unfit> {
-    let (find, with) = (lines_normal(find), lines_normal(with));
-    if find.is_empty() {
-        let message = "there is nothing to find: give the text to replace, or use notebook_append";
-        return Err(Unfit::new("find_empty", message));
-    }
-    let at = locate(before, &find, anchor.map(lines_normal).as_deref())?;
-    let span = trimmed(before, with_line(before, Span { at, len: find.len(), with: with.clone() }));
-    let line = line_of(before, at);
-    let replaced = before.get(span.at..span.at + span.len).unwrap_or_default();
-    if replaced == span.with {
-        let told = format!("nothing changed: line {line} reads so already");
-        return Ok(Edit { recorded: None, gist: told.clone(), told });
+    let wanted = lines_normal(wanted);
+    let at = find::one(before, Argument::Find, &wanted, anchor.map(lines_normal).as_deref())?;
+    let place = Place { at, len: wanted.len() };
+    Ok(replaced(before, &place, with, &head(&wanted)))
+}
+
+/// Replaces all from one marker to the next other one, both included. The first is there once, or
+/// the first one after an anchor is meant.
+pub(super) fn replace_span(
+    before: &str,
+    (start, end): (&str, &str),
+    with: &str,
+    anchor: Option<&str>,
+) -> Result<Edit, Unfit> {
+    let (start, end) = (lines_normal(start), lines_normal(end));
+    find::given(Argument::End, &end)?;
+    let at = find::one(before, Argument::Start, &start, anchor.map(lines_normal).as_deref())?;
+    let behind = at + start.len();
+    let until = find::end(before, &end, behind)? + end.len();
+    let markers = format!("{} … {}", head(&start), head(&end));
+    Ok(replaced(before, &Place { at, len: until - at }, with, &markers))
+}
+
+/// Bytes of the text that a call is about.
+struct Place {
+    at: usize,
+    len: usize,
+}
+
+/// Puts a text in the place of another, which is told by these words.
+fn replaced(before: &str, place: &Place, with: &str, words: &str) -> Edit {
+    let with = lines_normal(with);
+    let Place { at, len } = *place;
+    let span = trimmed(before, with_line(before, Span { at, len, with: with.clone() }));
+    let (first, last) = (find::line_of(before, at), find::line_of(before, at + len - 1));
+    let lines =
+        if first == last { format!("line {first}") } else { format!("lines {first} to {last}") };
+    if before.get(span.at..span.at + span.len) == Some(&*span.with) {
+        let reads = if first == last { "reads" } else { "read" };
+        let told = format!("nothing changed: {lines} {reads} so already");
+        return Edit { recorded: None, gist: told.clone(), told };
     }
     let (told, gist) = if with.is_empty() {
-        (format!("deleted text in line {line}"), format!("forgot: {}", head(&find)))
+        (format!("deleted text in {lines}"), format!("forgot: {words}"))
     } else {
-        let gist = format!("notebook: \"{}\" became \"{}\"", head(&find), head(&with));
-        (format!("replaced text in line {line}"), gist)
+        let gist = format!("notebook: \"{words}\" became \"{}\"", head(&with));
+        (format!("replaced text in {lines}"), gist)
     };
-    Ok(Edit { recorded: Some(Recorded::Replace(span)), told, gist })
+    Edit { recorded: Some(Recorded::Replace(span)), told, gist }
 }
 
 fn head(text: &str) -> String {
@@ -136,85 +143,4 @@ fn trimmed(before: &str, span: Span) -> Span {
     let head = before.get(..span.at).unwrap_or_default();
     let at = if with.is_empty() { trim_end(head).len() } else { span.at };
     Span { at, len: before.len() - at, with }
-}
-
-/// Where the text that is meant begins.
-fn locate(text: &str, find: &str, anchor: Option<&str>) -> Result<usize, Unfit> {
-    let Some(anchor) = anchor else {
-        let places = places(text, find);
-        return match *places {
-            [] => Err(not_found(text, "find", find)),
-            [only] => Ok(only),
-            _ => Err(several(text, find, &places)),
-        };
-    };
-    let Some(start) = text.find(anchor).map(|at| at + anchor.len()) else {
-        return Err(not_found(text, "anchor", anchor));
-    };
-    let after = text.get(start..).unwrap_or_default();
-    after.find(find).map(|at| start + at).ok_or_else(|| {
-        let mut unfit = not_found(text, "find", find);
-        if text.contains(find) {
-            let line = line_of(text, start);
-            unfit.message = format!(
-                "the text is in the notebook, but not after the anchor, which ends in line {line}; \
-                 give another anchor or none"
-            );
-        }
-        unfit
-    })
-}
-
-/// Where a text begins, each place, those that overlap included.
-fn places(text: &str, find: &str) -> Vec<usize> {
-    let mut places = Vec::new();
-    let mut from = 0;
-    while let Some(at) = text.get(from..).and_then(|rest| rest.find(find)) {
-        places.push(from + at);
-        from = text.ceil_char_boundary(from + at + 1);
-    }
-    places
-}
-
-fn not_found(text: &str, what: &str, wanted: &str) -> Unfit {
-    let code = if what == "anchor" { "anchor_not_found" } else { "find_not_found" };
-    if text.is_empty() {
-        let message = "the notebook is empty; use notebook_append to write into it";
-        return Unfit::new(code, message);
-    }
-    let mut message = format!("the notebook does not have this {what}, exactly as it is written");
-    let first = wanted.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    let lines = (1..).zip(text.lines()).map(|(number, line): (usize, _)| ((number, line), line));
-    let alike = nearest(first, lines, 3);
-    if !alike.is_empty() {
-        message.push_str("; the nearest there is:");
-    }
-    for (number, line) in alike {
-        let _ = write!(message, "\nline {number}: {}", shortened(line, LINE_BYTES));
-    }
-    Unfit::new(code, message)
-}
-
-fn several(text: &str, find: &str, places: &[usize]) -> Unfit {
-    let count = places.len();
-    let mut message = format!(
-        "the text is in the notebook {count} times; give more of what is around the one that is \
-         meant, or an anchor before it:"
-    );
-    for at in places.iter().take(PLACES_SHOWN) {
-        let start = text.floor_char_boundary(at.saturating_sub(AROUND_BYTES));
-        let end = text.ceil_char_boundary((at + find.len()).saturating_add(AROUND_BYTES));
-        let around = one_line(text.get(start..end).unwrap_or_default());
-        let around = shortened(&around, LINE_BYTES + 2 * AROUND_BYTES);
-        let _ = write!(message, "\nline {}: …{around}…", line_of(text, *at));
-    }
-    if count > PLACES_SHOWN {
-        let _ = write!(message, "\nand {} more", count - PLACES_SHOWN);
-    }
-    Unfit::new("find_not_unique", message)
-}
-
-fn line_of(text: &str, at: usize) -> usize {
-    let before = text.get(..at).unwrap_or(text);
-    1 + before.bytes().filter(|byte| *byte == b'\n').count()
 }

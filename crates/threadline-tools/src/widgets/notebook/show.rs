@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use threadline_core::history::sections::{Section, Shorter};
 
-use super::edit::{Edit, Unfit};
+use super::edit::Edit;
+use super::find::Unfit;
 use super::{READ, TEXT_CAP_BYTES};
 use crate::text::{counted, one_line, shortened};
 
@@ -106,7 +107,10 @@ pub(super) fn result(edit: &Edit, before: &str, after: &str) -> Section {
 /// Why a call changed nothing.
 pub(super) fn refusal(unfit: &Unfit) -> Section {
     let gist = one_line(unfit.message.lines().next().unwrap_or_default());
-    let gist = format!("notebook unchanged: {}", shortened(&gist, GIST_BYTES));
+    // What announces a list that is left out goes with it.
+    let listed = gist.strip_suffix(':').and_then(|gist| gist.rsplit_once(';'));
+    let gist = listed.map_or(&*gist, |(reason, _)| reason);
+    let gist = format!("notebook unchanged: {}", shortened(gist, GIST_BYTES));
     let gist = Shorter::Own(gist.into());
     Section { title: None, text: (&*unfit.message).into(), recent: Shorter::Same, gist }.derived()
 }

@@ -4,9 +4,12 @@ use proptest::prelude::*;
 use threadline_core::clock::Timestamp;
 use threadline_core::history::sections::{Level, render};
 use threadline_core::id::{AgentId, CallId, Seq};
-use threadline_core::tool::Schema;
+use threadline_core::tool::{Handling, Schema};
 
 use super::*;
+
+mod model;
+mod span;
 
 fn of(text: &str) -> Notebook {
     let mut notebook = Notebook::new();
@@ -192,6 +195,7 @@ fn garbage_is_refused_and_changes_nothing() {
         (APPEND, "[1"),
         (APPEND, r#"{"text":7}"#),
         (REPLACE, r#"{"find":"tea"}"#),
+        (REPLACE_SPAN, r#"{"start":"tea","with":""}"#),
         (READ, r#"{"line":-1}"#),
         ("notebook_burn", "{}"),
         ("", ""),
@@ -235,7 +239,7 @@ fn a_result_has_three_levels_and_numbers() {
     let metadata = reply.metadata.iter().map(|(key, value)| format!("{key}={value:?}"));
     assert_eq!(
         metadata.collect::<Vec<_>>().join(" "),
-        "delta=Number(10) new_length=Number(18) operation=Text(\"replace\") \
+        "anchor=Text(\"none\") delta=Number(10) new_length=Number(18) operation=Text(\"replace\") \
          previous_length=Number(8)"
     );
 
@@ -247,7 +251,8 @@ fn a_result_has_three_levels_and_numbers() {
     let same = replace(&mut notebook, "milk", "milk", None);
     assert_eq!(same, "nothing changed: line 2 reads so already");
     let gone = replace(&mut notebook, "tea\nmilk", "", None);
-    let expected = "deleted text in line 1; the notebook is empty now\nat line 1:\n- tea\n- milk";
+    let expected =
+        "deleted text in lines 1 to 2; the notebook is empty now\nat line 1:\n- tea\n- milk";
     assert_eq!(gone, expected);
 
     let long = (0..40).map(|n| n.to_string()).collect::<Vec<_>>().join("\n");
@@ -343,11 +348,21 @@ fn changes_that_do_not_fit_are_refused_and_change_nothing() {
 fn states_of_other_versions_and_damaged_ones_are_not_read() {
     let mut notebook = of("tea");
     let good = of("milk").encode();
+    assert_eq!((good.version, &*good.bytes), (2, b"1*1\nmilk".as_slice()));
+    let of_bytes = |bytes: &[u8]| WidgetState { bytes: bytes.to_vec(), ..good.clone() };
     let bad = [
-        WidgetState { version: 2, ..good.clone() },
-        WidgetState { bytes: vec![0xFF], ..good.clone() },
-        WidgetState { bytes: b"a\r".to_vec(), ..good.clone() },
-        WidgetState { bytes: vec![b'x'; TEXT_CAP_BYTES + 1], ..good.clone() },
+        WidgetState { version: 1, bytes: b"milk".to_vec() },
+        WidgetState { version: 1, ..good.clone() },
+        WidgetState { version: 3, ..good.clone() },
+        of_bytes(b""),
+        of_bytes(b"milk"),
+        of_bytes(b"1*1\n"),
+        of_bytes(b"\nmilk"),
+        of_bytes(b"1*2\nmilk"),
+        of_bytes(b"1*1\nmilk "),
+        of_bytes(b"1*1\nm\rk"),
+        of_bytes(b"1*1\n\xFF"),
+        of_bytes(&[b"1*1\n".as_slice(), &vec![b'x'; TEXT_CAP_BYTES + 1]].concat()),
     ];
     for state in bad {
         assert!(notebook.decode(&state).is_err());

@@ -2,13 +2,15 @@
 
 use anyhow::Context as _;
 use threadline_core::history::fact::Fact;
-use threadline_core::id::Seq;
+use threadline_core::id::{AgentId, Seq};
 use threadline_core::inbox::{Body, Command};
 use threadline_core::store;
-use threadline_core::widget::Widget as _;
+use threadline_core::widget::{AgentView, Widget as _};
+use threadline_tools::widgets::board::{self, Board};
 use threadline_tools::widgets::notebook::{self, Notebook};
 
-use super::super::context;
+use super::super::notebook::{Kept, aligned};
+use super::super::{context, policy};
 use super::slash::{COMMANDS, Slash};
 use super::{Room, Stage, show};
 use crate::view::{Line, counted};
@@ -23,8 +25,13 @@ impl Room<'_> {
                 show::messages_of(self.parts, id, *messages, self.view).await
             }
             Slash::Notebook => {
-                let text = self.notebook().await?;
-                self.show("/notebook", &text, "the notebook is empty")
+                let kept = self.notebook().await?;
+                let text = kept.as_ref().map_or("", |kept| kept.notebook.text());
+                self.show("/notebook", text, "the notebook is empty")
+            }
+            Slash::NotebookBlame => {
+                let text = self.notebook_blame().await?;
+                self.show("/notebook blame", &text, "the notebook is empty")
             }
             Slash::SetNotebook(text) => {
                 self.begin().await?;
@@ -33,6 +40,10 @@ impl Room<'_> {
                 self.change(Body::Command(Command::ChangeWidget { widget, change })).await?;
                 let done = if text.is_empty() { "the notebook is cleared" } else { "noted" };
                 self.told("/notebook", done)
+            }
+            Slash::Tasks => {
+                let text = self.tasks().await?;
+                self.show("/tasks", &text, "there are no tasks")
             }
             Slash::Instruction => {
                 let text = self.instruction().await?;
@@ -58,6 +69,12 @@ impl Room<'_> {
                 let told = if on { "stays whole" } else { "fades like others" };
                 self.told("/pin", &format!("entry {seq} {told}, from the next turn on"))
             }
+            Slash::Policy => self.show_policy().await,
+            Slash::SetPolicy(rule) => {
+                self.begin().await?;
+                self.change(Body::Command(Command::SetPolicy(rule.clone()))).await?;
+                self.told("/policy", &policy::done(rule))
+            }
             Slash::Model => self.show_models(),
             Slash::SetModel(name) => self.take_model(name).await,
             Slash::Context => {
@@ -76,10 +93,27 @@ impl Room<'_> {
             return self.told("/help", &names);
         }
         for (name, takes, does) in COMMANDS {
-            let line = Line::new().name(format!("  {name:<13}")).plain(format!("{takes:<20}"));
+            let line = Line::new().name(format!("  {name:<13}")).plain(format!("{takes:<24}"));
             self.view.line(&line.dim(does))?;
         }
         Ok(())
+    }
+
+    async fn show_policy(&mut self) -> anyhow::Result<()> {
+        let (id, operator) = match &self.stage {
+            Stage::Within(talk) => (Some(talk.id()), talk.runtime().world().setting.policy.clone()),
+            Stage::Before { setup, .. } => {
+                (None, setup.as_ref().map(|setup| setup.policy.clone()).unwrap_or_default())
+            }
+        };
+        let set = match id {
+            Some(id) => {
+                let (_, history) = store::open(&*self.parts.store, id, &self.parts.counter).await?;
+                history.ledger().policies.clone()
+            }
+            None => Vec::new(),
+        };
+        policy::show(&operator, &set, id, self.view)
     }
 
     async fn recap(&mut self, command: Command) -> anyhow::Result<()> {
@@ -104,18 +138,34 @@ impl Room<'_> {
         self.told(command, &format!("back at entry {to}; {left} now; {undo}"))
     }
 
-    async fn notebook(&self) -> anyhow::Result<String> {
+    async fn notebook(&self) -> anyhow::Result<Option<Kept>> {
+        let Stage::Within(talk) = &self.stage else { return Ok(None) };
+        Ok(Some(Kept::open(self.parts, talk.id(), None).await?))
+    }
+
+    async fn notebook_blame(&self) -> anyhow::Result<String> {
+        let Some(kept) = self.notebook().await? else { return Ok(String::new()) };
+        let origins = kept.origins(self.parts).await?;
+        let lines = aligned(&origins).into_iter().map(|(head, text)| format!("{head}  {text}"));
+        Ok(lines.collect::<Vec<_>>().join("\n"))
+    }
+
+    async fn tasks(&self) -> anyhow::Result<String> {
         let Stage::Within(talk) = &self.stage else { return Ok(String::new()) };
-        let (world, id) = (talk.runtime().world(), talk.id());
-        let registry = &world.setting.widgets;
+        let registry = &talk.runtime().world().setting.widgets;
         let store = &*self.parts.store;
         let (_, history, widgets) =
-            store::open_with_widgets(store, id, &self.parts.counter, registry).await?;
-        let agent = history.state().primary().context("there is no agent here")?;
-        let Some(widget) = widgets.get(agent, notebook::NAME) else { return Ok(String::new()) };
-        let mut notebook = Notebook::new();
-        notebook.decode(&widget.encode())?;
-        Ok(notebook.text().to_owned())
+            store::open_with_widgets(store, talk.id(), &self.parts.counter, registry).await?;
+        let mut board = Board::new();
+        if let Some(widget) = widgets.get(AgentId::CONVERSATION, board::NAME) {
+            board.decode(&widget.encode())?;
+        }
+        let agents = history.state().agents.iter().map(|(id, agent)| AgentView {
+            id: *id,
+            name: &agent.joined.name,
+            interactions: agent.interactions,
+        });
+        Ok(board.list(&agents.collect::<Vec<_>>()))
     }
 
     async fn instruction(&self) -> anyhow::Result<String> {

@@ -1,5 +1,8 @@
 //! The commands of a chat, which begin with a slash.
 
+use threadline_core::history::fact::PolicySet;
+
+use super::super::policy;
 use crate::near::distance;
 
 /// What a person wants beside talking.
@@ -11,8 +14,12 @@ pub(super) enum Slash {
     History(usize),
     /// What the notebook says.
     Notebook,
+    /// Who wrote which line of the notebook.
+    NotebookBlame,
     /// The notebook is to say this.
     SetNotebook(String),
+    /// What is to be done.
+    Tasks,
     /// How the agent is instructed.
     Instruction,
     /// The agent is to be instructed like this.
@@ -23,6 +30,10 @@ pub(super) enum Slash {
     UndoRecap,
     /// An entry is to stay whole, or no longer.
     Pin(u64, bool),
+    /// Which rules count.
+    Policy,
+    /// This rule is to count.
+    SetPolicy(PolicySet),
     /// Which models there are.
     Model,
     /// This model or route is to answer.
@@ -38,13 +49,15 @@ pub(super) enum Slash {
 }
 
 /// The commands, and what each does.
-pub(super) const COMMANDS: [(&str, &str, &str); 12] = [
+pub(super) const COMMANDS: [(&str, &str, &str); 14] = [
     ("/help", "", "show this"),
     ("/history", "[N]", "show the last N messages, 10 unless told"),
-    ("/notebook", "[set TEXT | clear]", "show what the agent remembers, or change it"),
+    ("/notebook", "[blame|set TEXT|clear]", "show what the agent remembers, or change it"),
+    ("/tasks", "", "show the task board"),
     ("/instruction", "[TEXT]", "show how the agent is instructed, or change it"),
     ("/recap", "[TEXT | undo]", "have the older part recapped, with TEXT in mind; or not"),
     ("/pin", "SEQ", "keep an entry whole in every request; /unpin SEQ lets it fade"),
+    ("/policy", "[RULE]", "show which calls are allowed, or set a rule: deny shell"),
     ("/model", "[NAME]", "show the models and routes, or have another answer"),
     ("/context", "", "show what the model sees, and what it takes of its window"),
     ("/undo", "", "go back to before the last turn; nothing is deleted"),
@@ -72,6 +85,7 @@ impl Slash {
                 Ok(_) | Err(_) => Err("/history takes a number from 1 on".to_owned()),
             },
             "/notebook" => notebook(rest),
+            "/tasks" => alone(Self::Tasks),
             "/instruction" if rest.is_empty() => Ok(Self::Instruction),
             "/instruction" => Ok(Self::SetInstruction(rest.to_owned())),
             "/recap" if rest == "undo" => Ok(Self::UndoRecap),
@@ -80,6 +94,11 @@ impl Slash {
                 Ok(seq) if seq > 0 => Ok(Self::Pin(seq, name == "/pin")),
                 Ok(_) | Err(_) => Err(format!("{name} takes the number of an entry")),
             },
+            "/policy" if rest.is_empty() => Ok(Self::Policy),
+            "/policy" => {
+                let words: Vec<&str> = rest.split_whitespace().collect();
+                policy::read(&words).map(Self::SetPolicy)
+            }
             "/model" if rest.is_empty() => Ok(Self::Model),
             "/model" => Ok(Self::SetModel(rest.to_owned())),
             "/context" => alone(Self::Context),
@@ -95,9 +114,12 @@ fn notebook(rest: &str) -> Result<Slash, String> {
     let (word, text) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     match (word, text.trim()) {
         ("", _) => Ok(Slash::Notebook),
+        ("blame", "") => Ok(Slash::NotebookBlame),
         ("clear", "") => Ok(Slash::SetNotebook(String::new())),
         ("set", text) if !text.is_empty() => Ok(Slash::SetNotebook(text.to_owned())),
-        _ => Err("/notebook shows it, /notebook set TEXT and /notebook clear change it".to_owned()),
+        _ => Err("/notebook shows it, /notebook blame who wrote it; /notebook set TEXT and \
+                  /notebook clear change it"
+            .to_owned()),
     }
 }
 
@@ -120,7 +142,9 @@ mod tests {
         assert_eq!(Slash::read("/history"), Ok(Slash::History(10)));
         assert_eq!(Slash::read("/history  3 "), Ok(Slash::History(3)));
         assert_eq!(Slash::read("/notebook"), Ok(Slash::Notebook));
+        assert_eq!(Slash::read("/notebook blame"), Ok(Slash::NotebookBlame));
         assert_eq!(Slash::read("/notebook clear"), Ok(Slash::SetNotebook(String::new())));
+        assert_eq!(Slash::read("/tasks"), Ok(Slash::Tasks));
         let set = Slash::SetNotebook("a  b".to_owned());
         assert_eq!(Slash::read("/notebook set a  b "), Ok(set));
         let instruct = Slash::SetInstruction("be brief".to_owned());

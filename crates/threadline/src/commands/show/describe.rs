@@ -2,9 +2,7 @@
 
 use threadline_core::history::batch::AgentSums;
 use threadline_core::history::entry::Entry;
-use threadline_core::history::fact::{
-    Answer, Approver, Block, Fact, Sender, Status, Stop, Verdict,
-};
+use threadline_core::history::fact::{Answer, Approver, Block, Fact, Sender, Status, Stop};
 use threadline_core::history::one_line;
 use threadline_core::history::sections::{self, Level};
 use threadline_core::id::AgentId;
@@ -185,12 +183,8 @@ fn detail(fact: &Fact, agents: &[AgentSums]) -> String {
             format!("{} {answer} by {by}", given.call)
         }
         Fact::PolicySet(policy) => {
-            let verdict = match policy.verdict {
-                Verdict::Allow => "allow",
-                Verdict::Ask => "ask",
-                Verdict::Deny => "deny",
-            };
-            format!("{verdict} {} {}", policy.tool, policy.arguments.as_deref().unwrap_or_default())
+            let verdict = super::super::policy::word(policy.verdict);
+            format!("{verdict} {}", threadline_core::policy::line_of(policy))
         }
         Fact::WidgetChanged(changed) => {
             format!("{} {}", changed.widget, one_line(&changed.change, LINE_CAP))
