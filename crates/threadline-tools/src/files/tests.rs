@@ -95,8 +95,11 @@ impl Around {
     }
 }
 
+/// What a thing is, when it changed, and what it contains.
+type Seen = (u32, (i64, i64), Vec<u8>);
+
 /// All that is beside the workspace: what each thing is, what it contains, and when it changed.
-fn outside(around: &Around) -> BTreeMap<PathBuf, (u32, (i64, i64), Vec<u8>)> {
+fn outside(around: &Around) -> BTreeMap<PathBuf, Seen> {
     let mut seen = BTreeMap::new();
     let mut folders = vec![around.root.path().to_owned()];
     while let Some(folder) = folders.pop() {

@@ -51,6 +51,16 @@ fn names_and_tokens_are_known_in_any_case_if_only_one_can_be_meant() {
 }
 
 #[test]
+fn what_is_known_in_other_letters_is_checked_as_what_it_was_meant_for() {
+    let schema = r#"{"properties":{"limit":{"type":"integer"}}}"#;
+    assert_eq!(lines(schema, r#"{"LIMIT":"ten"}"#), ["limit: expected integer, got \"ten\""]);
+    assert_eq!(
+        strict_lines(schema, r#"{"LIMIT":"ten"}"#),
+        [r#"ok {"LIMIT":"ten"}"#, "LIMIT: unknown parameter"]
+    );
+}
+
+#[test]
 fn where_other_members_are_welcome_their_names_are_their_own() {
     for others in ["true", r#"{"type":"string"}"#] {
         let schema = format!(

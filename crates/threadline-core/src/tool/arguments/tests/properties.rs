@@ -78,10 +78,15 @@ fn holds(raw: &str) {
             Ok(validated) => validated,
             Err(refused) => {
                 assert!(!refused.to_string().is_empty());
-                assert!(strict.is_err(), "{raw}");
+                // A parameter that is unknown as it is written may be known in other letters, and
+                // then be wrong.
+                assert!(!strict.is_ok_and(|strict| strict.warnings.is_empty()), "{raw}");
                 continue;
             }
         };
+        if strict.is_ok_and(|strict| strict.warnings.is_empty()) && !raw.trim().is_empty() {
+            assert_eq!((&*validated.text, &*validated.warnings), (raw, [].as_slice()));
+        }
         let is_unknown = |warning: &String| warning.ends_with(": unknown parameter");
         let again = schema.validate(&validated.text).unwrap();
         assert_eq!(again.text, validated.text);
