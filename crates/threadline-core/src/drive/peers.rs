@@ -16,16 +16,13 @@ use super::place::{Beside, Sheet, SheetMark};
 use crate::history::History;
 use crate::history::entry::Entry;
 use crate::history::fact::{
-    Address, AgentCalled, AgentReturned, CallMode, EndReason, Fact, Input, Money, Sender, Status,
-    ToolFinished, Verdict,
+    Address, AgentCalled, AgentReturned, CALL_AGENT, CallMode, EndReason, Fact, Input, Money,
+    Sender, Status, ToolFinished, Verdict,
 };
 use crate::history::sections::Section;
 use crate::history::state::{Agent, Caller, OpenCall, Peer, Reply};
 use crate::id::{AgentId, CallId, Seq};
 use crate::tool::{Handling, ToolSpec, Validated};
-
-/// The tool by which agents call each other.
-pub const CALL_AGENT: &str = "call_agent";
 
 /// What the tool is. Models read who is there as well.
 pub(super) fn spec() -> ToolSpec {

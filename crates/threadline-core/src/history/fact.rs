@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 pub use agent::{AgentJoined, AgentLeft, CallOptions, InstructionSet, Thinking};
 pub use call::{
     AgentCalled, AgentReturned, Answer, ApprovalAsked, ApprovalGiven, Approver, Authority,
-    CallMode, Effect, PolicySet, Status, ToolFinished, ToolResults, ToolStarted, Verdict,
-    WidgetChanged,
+    CALL_AGENT, CallMode, Effect, PolicySet, Status, ToolFinished, ToolResults, ToolStarted,
+    Verdict, WidgetChanged,
 };
 pub use course::{
     Described, EndReason, Forked, Limit, Moved, Note, Pinned, Recap, Rewound, TimerCleared,

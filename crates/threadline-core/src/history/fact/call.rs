@@ -196,6 +196,9 @@ pub struct WidgetChanged {
     pub call: Option<CallId>,
 }
 
+/// The tool by which agents call each other.
+pub const CALL_AGENT: &str = "call_agent";
+
 /// An agent called another; the child's input follows in the same batch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
