@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::command::{Command, Run};
 use super::event::Outcome;
-use super::peers::CALL_AGENT;
 use super::place::{Landed, Sheet};
 use super::planted::planted;
 use super::setting::Known;
@@ -13,8 +12,8 @@ use super::timing::{CLEAR_TIMER, SET_TIMER, WAIT};
 use super::{Driver, Toolset};
 use crate::history::entry::Entry;
 use crate::history::fact::{
-    Answer, ApprovalAsked, Approver, Authority, Digest, Effect, Status, ToolCall, ToolFinished,
-    ToolStarted, Verdict, WidgetChanged,
+    Answer, ApprovalAsked, Approver, Authority, CALL_AGENT, Digest, Effect, Status, ToolCall,
+    ToolFinished, ToolStarted, Verdict, WidgetChanged,
 };
 use crate::history::metadata::Metadata;
 use crate::history::sections::Section;

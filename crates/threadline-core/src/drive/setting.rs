@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{peers, timing};
-use crate::history::fact::{AgentJoined, Digest, Money};
+use crate::history::fact::{AgentJoined, CALL_AGENT, Digest, Money};
 use crate::history::state::Peer;
 use crate::id::IdSource;
 use crate::policy::Rule;
@@ -209,7 +209,7 @@ impl Setting {
     /// What an agent is shown of its tools.
     pub(super) fn shown_to(&self, joined: &AgentJoined, peers: &[Peer]) -> Shown {
         let shown = |spec: Arc<ToolSpec>| match &*spec.name {
-            peers::CALL_AGENT => peers::shown(&spec, peers).map(Arc::new),
+            CALL_AGENT => peers::shown(&spec, peers).map(Arc::new),
             _ => Some(spec),
         };
         let tools: Vec<_> = self.tools_of(joined).into_iter().filter_map(shown).collect();

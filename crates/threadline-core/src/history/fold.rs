@@ -9,8 +9,8 @@ use super::batch::{Interaction, LastMessage, MessageKind};
 use super::counts::{Counts, gist, one_line};
 use super::entry::Entry;
 use super::fact::{
-    AgentJoined, CallMode, Described, Fact, Input, Invocation, InvocationFailed, Output, Purpose,
-    Recap, Sender, Stop, TimerSet, ToolResults, Usage,
+    AgentJoined, CALL_AGENT, CallMode, Described, Fact, Input, Invocation, InvocationFailed,
+    Output, Purpose, Recap, Sender, Stop, TimerSet, ToolResults, Usage,
 };
 use super::rule::Rule;
 use super::sections::Levels;
@@ -313,8 +313,12 @@ impl PathState {
         Some(Caller { agent, call, mode })
     }
 
-    /// The agents beside one, by name.
+    /// The agents that one may call, by name.
     fn peers(&self, of: AgentId) -> Arc<Vec<Peer>> {
+        let calls = |joined: &AgentJoined| joined.tools.iter().any(|name| &**name == CALL_AGENT);
+        if !self.agents.get(&of).is_some_and(|agent| calls(&agent.joined)) {
+            return Arc::default();
+        }
         let others = self.agents.iter().filter(|(id, agent)| **id != of && agent.present);
         let peer = |joined: &AgentJoined| Peer {
             name: Arc::clone(&joined.name),

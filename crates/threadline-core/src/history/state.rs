@@ -136,7 +136,7 @@ pub struct Turn {
     pub instruction: Option<(Seq, u32)>,
     /// The pins as they were when it began.
     pub pins: Arc<BTreeSet<Seq>>,
-    /// The other agents as they were when it began, by name.
+    /// The agents that it may call, as they were when it began, by name.
     pub peers: Arc<Vec<Peer>>,
     /// The call that began it, if an agent did.
     pub caller: Option<Caller>,

@@ -95,11 +95,16 @@ impl Around {
     }
 }
 
-/// What a thing is, when it changed, and what it contains.
-type Seen = (u32, (i64, i64), Vec<u8>);
+/// Something outside of the workspace.
+#[derive(Debug, PartialEq)]
+struct Thing {
+    mode: u32,
+    changed: (i64, i64),
+    bytes: Vec<u8>,
+}
 
 /// All that is beside the workspace: what each thing is, what it contains, and when it changed.
-fn outside(around: &Around) -> BTreeMap<PathBuf, Seen> {
+fn outside(around: &Around) -> BTreeMap<PathBuf, Thing> {
     let mut seen = BTreeMap::new();
     let mut folders = vec![around.root.path().to_owned()];
     while let Some(folder) = folders.pop() {
@@ -119,7 +124,7 @@ fn outside(around: &Around) -> BTreeMap<PathBuf, Seen> {
                 () => fs::read_link(&path).unwrap().as_os_str().as_bytes().to_vec(),
             };
             let changed = (metadata.ctime(), metadata.ctime_nsec());
-            seen.insert(path, (metadata.mode(), changed, bytes));
+            seen.insert(path, Thing { mode: metadata.mode(), changed, bytes });
         }
     }
     seen

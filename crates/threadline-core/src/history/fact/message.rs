@@ -66,7 +66,7 @@ pub enum Sender {
     Agent {
         /// Which agent.
         agent: AgentId,
-        /// Its call, if it waits for the answer.
+        /// The call that this belongs to: the sender's, or one that it answers.
         #[serde(default, skip_serializing_if = "is_default")]
         call: Option<CallId>,
     },
