@@ -242,7 +242,7 @@ impl Driver {
         }
         let text = self.texts_in(sheet, id).map(CallText::raw)?;
         let known = self.setting.tools.get(CALL_AGENT)?;
-        let wish: Wish = serde_json::from_str(&known.schema.validate(text).ok()?.text).ok()?;
+        let wish: Wish = serde_json::from_str(&known.validate(text).ok()?.text).ok()?;
         sheet.draft.history().state().agent_named(&wish.name)
     }
 
