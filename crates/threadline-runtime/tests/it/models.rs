@@ -351,7 +351,7 @@ async fn an_answer_from_a_cut_prompt_does_not_count() {
     script += "turn\n usage 3500 9\n say From all of it.\n";
     // Whatever it is sent: a second request is another one than the first.
     cast.scripts.insert("local".into(), Scripted::in_order(script.parse().unwrap()));
-    let house = cast.house(Limits::default()).await;
+    let house = cast.house(Limits { recaps: false, ..Limits::default() }).await;
     for turn in 0..9 {
         house.say(&format!("k{turn}"), "go on").await;
     }

@@ -38,7 +38,7 @@ async fn a_call_that_cannot_run_is_told_why() {
     user {"client_key":"k1"}: go
     assistant asks scripted/scripted
     assistant (length): → nothing {} | read {"do":[7]} | read not json | read! {"do":"
-    nothing c5.0 failed: there is no tool named "nothing"; there are: calculator, read, write, pay, ask, notebook_append, notebook_replace, notebook_read
+    nothing c5.0 failed: there is no tool named "nothing"; there are: calculator, read, write, pay, ask, notebook_append, notebook_replace, notebook_replace_span, notebook_read
     read c5.1 failed: the arguments do not fit the tool's schema:
         - do: expected string, got [7]
     read c5.2 failed: the arguments are not valid JSON: expected a value at line 1 column 1

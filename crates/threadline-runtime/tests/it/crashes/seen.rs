@@ -179,6 +179,11 @@ async fn state(store: &dyn Storage, stage: &Stage) -> (BTreeMap<String, Vec<u8>>
     // Screens name the entries they are attached to, which lie elsewhere after a fault.
     let mut states = widgets.encode();
     states.remove("screens");
+    // A notebook's first line says which entries wrote its text: they lie elsewhere, too.
+    for (_, state) in states.iter_mut().filter(|(key, _)| key.ends_with("/notebook")) {
+        let text = state.iter().position(|byte| *byte == b'\n').unwrap();
+        state.drain(..=text);
+    }
     (states, text)
 }
 

@@ -75,7 +75,7 @@ impl Eye<'_> {
             return Compared::not(format!("made by encoder version {made}, this is {this}"));
         }
         let same = prepared.body_digest == started.fact.body_digest;
-        let (_, today) = self.setting.catalogue_of(&sight.joined);
+        let (_, today) = self.setting.catalogue_of(&sight.joined, &sight.peers);
         if !same && today != started.fact.catalogue {
             // What was kept of the tools is what models read, not all that an encoder goes by.
             return Compared::not("the tools have changed since then");

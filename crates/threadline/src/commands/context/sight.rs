@@ -74,6 +74,8 @@ pub(in crate::commands) struct Sight {
     /// The first input of the newest turn.
     pub(super) turn: Option<Seq>,
     pub(super) pins: Arc<BTreeSet<Seq>>,
+    /// The agents that it may call.
+    pub(super) peers: Arc<Vec<Peer>>,
     /// The agent's settings.
     pub(in crate::commands) joined: Arc<AgentJoined>,
 }
@@ -313,6 +315,7 @@ impl<'a> Eye<'a> {
             catalogue,
             catalogue_digest,
             turn: turn.map(|turn| turn.start),
+            peers: turn.map(|turn| Arc::clone(&turn.peers)).unwrap_or_default(),
             pins: turn.map(|turn| Arc::clone(&turn.pins)).unwrap_or_default(),
             joined,
             entries: material.entries,

@@ -179,7 +179,7 @@ proptest! {
     #[test]
     fn the_board_and_the_model_agree(
         script in prop::collection::vec((asks(), 1..3u32), 0..40),
-        cap in 60..400usize,
+        cap in 120..400usize,
     ) {
         let mut model = Model::default();
         let mut board = Board::new();
