@@ -84,7 +84,7 @@ pub struct Driver {
     /// Agents whose model is not asked before a while has passed.
     paused: BTreeMap<AgentId, Ticket>,
     /// What agents are shown of their tools, by their settings and who is there.
-    shown: BTreeMap<AgentId, (Arc<AgentJoined>, Arc<Vec<Peer>>, Shown)>,
+    shown: BTreeMap<AgentId, (ShownFor, Shown)>,
     /// How turns ended of which someone is still to be told.
     endings: BTreeMap<Seq, Ended>,
     tickets: u64,
@@ -92,6 +92,9 @@ pub struct Driver {
     resting: bool,
     stopped: bool,
 }
+
+/// An agent's settings and who it may call: what it is shown of its tools follows from them.
+type ShownFor = (Arc<AgentJoined>, Arc<Vec<Peer>>);
 
 /// What a driver begins with.
 #[derive(Debug)]

@@ -166,11 +166,11 @@ impl Driver {
         peers: &Arc<Vec<Peer>>,
     ) -> Shown {
         match self.shown.get(&agent) {
-            Some((of, beside, shown)) if of == joined && beside == peers => shown.clone(),
+            Some(((of, beside), shown)) if of == joined && beside == peers => shown.clone(),
             Some(_) | None => {
                 let shown = self.setting.shown_to(joined, peers);
-                let kept = (Arc::clone(joined), Arc::clone(peers), shown.clone());
-                self.shown.insert(agent, kept);
+                let of = (Arc::clone(joined), Arc::clone(peers));
+                self.shown.insert(agent, (of, shown.clone()));
                 shown
             }
         }

@@ -33,10 +33,10 @@ impl Driver {
     fn needs(&self, agent: AgentId, state: &Agent) -> Needs {
         let joined = settings(state);
         let instruction = state.instruction.map_or(0, |(_, tokens)| u64::from(tokens));
-        let shown = self.shown.get(&agent).filter(|(of, ..)| of == joined);
-        let catalogue = shown.map(|(.., shown)| u64::from(shown.catalogue.tokens()));
+        let shown = self.shown.get(&agent).filter(|((of, _), _)| of == joined);
+        let catalogue = shown.map(|(_, shown)| u64::from(shown.catalogue.tokens()));
         let tools = match shown {
-            Some((.., shown)) => shown.kept.is_some(),
+            Some((_, shown)) => shown.kept.is_some(),
             None => !self.setting.tools_of(joined).is_empty(),
         };
         let turn = state.turn.as_ref().filter(|_| state.in_turn());

@@ -6,6 +6,7 @@
 //! for answers with an input.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -50,7 +51,7 @@ pub(super) fn shown(spec: &ToolSpec, peers: &[Peer]) -> Option<ToolSpec> {
     let mut description = format!("{}\n\nThere are:", spec.description);
     for Peer { name, description: what } in peers {
         let colon = if what.is_empty() { "" } else { ": " };
-        description.push_str(&format!("\n- {name}{colon}{what}"));
+        let _ = write!(description, "\n- {name}{colon}{what}");
     }
     Some(ToolSpec { description: description.into(), ..spec.clone() })
 }
