@@ -31,7 +31,6 @@ pub mod calculator;
 mod diff;
 #[cfg(unix)]
 pub mod files;
-#[cfg(unix)]
 mod matching;
 pub mod recall;
 #[cfg(test)]

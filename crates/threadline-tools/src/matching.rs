@@ -61,13 +61,17 @@ pub(crate) fn surroundings(text: &str, find: &str, places: &[usize]) -> String {
 
 /// What there is instead of a text that is not there: where its beginning is, or else the lines
 /// most like its first. Empty if there is nothing of the kind.
+#[cfg(unix)]
 pub(crate) fn instead(text: &str, wanted: &str) -> String {
-    if let Some(departs) = departs(text, wanted) {
-        return departs;
-    }
+    departs(text, wanted).unwrap_or_else(|| alike(text, wanted, 1))
+}
+
+/// The lines most like the first of a text that is not there, with their numbers from one on. Empty
+/// if there are none.
+pub(crate) fn alike(text: &str, wanted: &str, number: usize) -> String {
     let first = wanted.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    let lines = (1..).zip(text.lines().take(LINES_COMPARED));
-    let lines = lines.map(|(number, line): (usize, _)| ((number, line), shortened(line, 400)));
+    let lines = (number..).zip(text.lines().take(LINES_COMPARED));
+    let lines = lines.map(|(number, line)| ((number, line), shortened(line, 400)));
     let alike = nearest(&shortened(first, 400), lines, 3);
     let mut shown = String::new();
     if !alike.is_empty() {
@@ -80,6 +84,7 @@ pub(crate) fn instead(text: &str, wanted: &str) -> String {
 }
 
 /// Where a text of several lines is there at first and then goes on otherwise.
+#[cfg(unix)]
 fn departs(text: &str, wanted: &str) -> Option<String> {
     let first = wanted.find('\n').map(|end| end + 1)?;
     if wanted.get(..first)?.trim().is_empty() {

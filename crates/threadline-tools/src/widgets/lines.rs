@@ -59,7 +59,7 @@ pub(super) fn page(text: &str, line: usize, byte: usize) -> Result<Page, Unfit> 
 }
 
 /// The whole lines that fit, or as much of the first one.
-fn head(text: &str, cap_bytes: usize) -> &str {
+pub(super) fn head(text: &str, cap_bytes: usize) -> &str {
     if text.len() <= cap_bytes {
         return text;
     }

@@ -2,6 +2,7 @@
 
 use super::change::{Recorded, Span, trim_end};
 use super::find::{self, Argument, Unfit};
+use crate::matching::line_of;
 use crate::text::{counted, one_line, shortened};
 
 /// How much of a text stands in a gist.
@@ -92,7 +93,7 @@ fn replaced(before: &str, place: &Place, with: &str, words: &str) -> Edit {
     let with = lines_normal(with);
     let Place { at, len } = *place;
     let span = trimmed(before, with_line(before, Span { at, len, with: with.clone() }));
-    let (first, last) = (find::line_of(before, at), find::line_of(before, at + len - 1));
+    let (first, last) = (line_of(before, at), line_of(before, at + len - 1));
     let lines =
         if first == last { format!("line {first}") } else { format!("lines {first} to {last}") };
     if before.get(span.at..span.at + span.len) == Some(&*span.with) {

@@ -2,16 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::text::{nearest, one_line, shortened};
-
-/// How much is shown on each side of a place.
-const AROUND_BYTES: usize = 40;
-/// How many places are shown.
-const PLACES_SHOWN: usize = 5;
-/// How many lines are offered instead of one that is not there.
-const NEAREST_SHOWN: usize = 3;
-/// How much of a line is shown.
-const LINE_BYTES: usize = 120;
+use crate::matching::{alike, line_of, places, surroundings, times};
 
 /// Why a call changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -167,24 +158,13 @@ pub(super) fn end(text: &str, wanted: &str, behind: usize) -> Result<usize, Unfi
             let _ = write!(message, "; the first one is in line {place}, before it");
         }
         let rest = text.get(behind..).unwrap_or_default();
-        offer(&mut message, wanted, rest, line);
+        message.push_str(&alike(rest, wanted, line));
         Unfit::new(Argument::End.not_found(), message)
     })
 }
 
 fn first_from(text: &str, wanted: &str, from: usize) -> Option<usize> {
     text.get(from..).and_then(|rest| rest.find(wanted)).map(|at| from + at)
-}
-
-/// Where a text begins, each place, those that overlap included.
-fn places(text: &str, wanted: &str) -> Vec<usize> {
-    let mut places = Vec::new();
-    let mut from = 0;
-    while let Some(at) = first_from(text, wanted, from) {
-        places.push(at);
-        from = text.ceil_char_boundary(at + 1);
-    }
-    places
 }
 
 fn not_found(text: &str, argument: Argument, wanted: &str) -> Unfit {
@@ -194,44 +174,17 @@ fn not_found(text: &str, argument: Argument, wanted: &str) -> Unfit {
     }
     let what = argument.name();
     let mut message = format!("the notebook does not have this {what}, exactly as it is written");
-    offer(&mut message, wanted, text, 1);
+    message.push_str(&alike(text, wanted, 1));
     Unfit::new(argument.not_found(), message)
 }
 
-/// Adds the lines of a text that are most like what is wanted, with their numbers from one on.
-fn offer(message: &mut String, wanted: &str, text: &str, number: usize) {
-    let lines = (number..).zip(text.lines());
-    let first = wanted.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    let alike = nearest(first, lines.map(|line| (line, line.1)), NEAREST_SHOWN);
-    if !alike.is_empty() {
-        message.push_str("; the nearest there is:");
-    }
-    for (number, line) in alike {
-        let _ = write!(message, "\nline {number}: {}", shortened(line, LINE_BYTES));
-    }
-}
-
 fn several(text: &str, argument: Argument, wanted: &str, places: &[usize]) -> Unfit {
-    let count = places.len();
     let what = if argument == Argument::Find { "text" } else { argument.name() };
-    let mut message = format!(
-        "the {what} is in the notebook {count} times; give more of what is around the one that is \
-         meant, or an anchor before it:"
+    let message = format!(
+        "the {what} is in the notebook {}; give more of what is around the one that is meant, or an \
+         anchor before it:{}",
+        times(places),
+        surroundings(text, wanted, places)
     );
-    for at in places.iter().take(PLACES_SHOWN) {
-        let start = text.floor_char_boundary(at.saturating_sub(AROUND_BYTES));
-        let end = text.ceil_char_boundary((at + wanted.len()).saturating_add(AROUND_BYTES));
-        let around = one_line(text.get(start..end).unwrap_or_default());
-        let around = shortened(&around, LINE_BYTES + 2 * AROUND_BYTES);
-        let _ = write!(message, "\nline {}: …{around}…", line_of(text, *at));
-    }
-    if count > PLACES_SHOWN {
-        let _ = write!(message, "\nand {} more", count - PLACES_SHOWN);
-    }
     Unfit::new(argument.not_unique(), message)
-}
-
-/// The number of the line that a byte is in, counted from 1.
-pub(super) fn line_of(text: &str, at: usize) -> usize {
-    1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count()
 }

@@ -8,13 +8,8 @@ use super::edit::Edit;
 use super::find::Unfit;
 use super::{READ, TEXT_CAP_BYTES};
 use crate::text::{counted, one_line, shortened};
+use crate::widgets::lines::{PAGE_BYTES, diff, head};
 
-/// The most that a page has: one that a model gets to see whole, whatever is written on it.
-const PAGE_BYTES: usize = 8 * 1024;
-/// How many lines of each side a diff shows.
-const DIFF_LINES: usize = 12;
-/// How much of a line a diff shows.
-const DIFF_LINE_BYTES: usize = 200;
 /// How much of a refusal stands in its gist.
 const GIST_BYTES: usize = 90;
 /// What the line on how to read on takes at most.
@@ -46,19 +41,6 @@ pub(super) fn fragment(text: &str, cap_bytes: usize) -> String {
 fn fence(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     "`".repeat((longest + 1).max(3))
-}
-
-/// The whole lines that fit, or as much of the first one.
-fn head(text: &str, cap_bytes: usize) -> &str {
-    if text.len() <= cap_bytes {
-        return text;
-    }
-    let fits = text.get(..text.floor_char_boundary(cap_bytes)).unwrap_or_default();
-    // A line that ends right at the cap is whole.
-    if text.get(fits.len()..).is_some_and(|rest| rest.starts_with('\n')) {
-        return fits;
-    }
-    fits.rfind('\n').and_then(|end| fits.get(..end)).unwrap_or(fits)
 }
 
 /// The text from a line on, as much as a page has.
@@ -113,32 +95,4 @@ pub(super) fn refusal(unfit: &Unfit) -> Section {
     let gist = format!("notebook unchanged: {}", shortened(gist, GIST_BYTES));
     let gist = Shorter::Own(gist.into());
     Section { title: None, text: (&*unfit.message).into(), recent: Shorter::Same, gist }.derived()
-}
-
-/// The lines that went and the lines that came.
-fn diff(before: &str, after: &str) -> String {
-    let (before, after) = (lines(before), lines(after));
-    let same = before.iter().zip(&after).take_while(|(one, two)| one == two).count();
-    let (before, after) = (skip(&before, same), skip(&after, same));
-    let end = before.iter().rev().zip(after.iter().rev()).take_while(|(one, two)| one == two);
-    let end = end.count();
-    let mut text = format!("at line {}:", same + 1);
-    for (sign, word, lines) in [("-", "removed", before), ("+", "added", after)] {
-        let changed = lines.len() - end;
-        for line in lines.iter().take(changed.min(DIFF_LINES)) {
-            let _ = write!(text, "\n{sign} {}", shortened(line, DIFF_LINE_BYTES));
-        }
-        if changed > DIFF_LINES {
-            let _ = write!(text, "\n{sign} … {} more {word}", changed - DIFF_LINES);
-        }
-    }
-    text
-}
-
-fn lines(text: &str) -> Vec<&str> {
-    text.lines().collect()
-}
-
-fn skip<'a, 'b>(lines: &'a [&'b str], count: usize) -> &'a [&'b str] {
-    lines.get(count..).unwrap_or_default()
 }
