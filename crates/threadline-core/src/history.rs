@@ -44,6 +44,8 @@ pub struct History {
     head_hash: Digest,
     state: PathState,
     ledger: Ledger,
+    /// The rewinds on the path, oldest first: where each stands and leads.
+    jumps: Arc<Vec<(Seq, Seq)>>,
     copy: bool,
 }
 
@@ -61,6 +63,7 @@ impl History {
             head_hash: GENESIS,
             state: PathState::default(),
             ledger: Ledger::default(),
+            jumps: Arc::default(),
             copy: false,
         }
     }
@@ -98,6 +101,13 @@ impl History {
     /// What is known of every agent without reading its thread.
     pub fn agent_sums(&self) -> Vec<AgentSums> {
         self.state.agents.iter().map(|(id, agent)| agent.sums(*id)).collect()
+    }
+
+    /// Whether an entry is on the path.
+    pub fn counts(&self, seq: Seq) -> bool {
+        let after = self.jumps.partition_point(|(stands, _)| *stands <= seq);
+        let left_behind = self.jumps.get(after).is_some_and(|(_, to)| seq > *to);
+        seq > Seq::ZERO && seq <= self.head && !left_behind
     }
 
     /// The finishing entries of an agent's open calls, in their order, once all are finished.
@@ -169,6 +179,8 @@ impl History {
         }
         self.state = past.state.clone();
         self.state.withdraw();
+        self.jumps = Arc::clone(&past.jumps);
+        Arc::make_mut(&mut self.jumps).push((entry.seq, rewound.to));
         (self.head, self.head_hash) = (entry.seq, hash);
         Ok(())
     }
@@ -187,6 +199,9 @@ impl History {
     pub fn rewind_in_place(&mut self, entry: &Entry, hash: Digest) -> Result<(), BrokenRule> {
         self.check_seq(entry)?;
         self.state.withdraw();
+        if let Fact::Rewound(rewound) = &entry.fact {
+            Arc::make_mut(&mut self.jumps).push((entry.seq, rewound.to));
+        }
         (self.head, self.head_hash) = (entry.seq, hash);
         Ok(())
     }
@@ -248,7 +263,8 @@ impl History {
     /// The state of this history as bytes, for a snapshot.
     pub fn to_snapshot(&self) -> snapshot::Snapshot {
         // State is plain data: it always encodes.
-        let history = serde_json::to_vec(&(&self.state, &self.ledger)).unwrap_or_default();
+        let history =
+            serde_json::to_vec(&(&self.state, &self.ledger, &self.jumps)).unwrap_or_default();
         snapshot::Snapshot {
             seq: self.head,
             hash: self.head_hash,
@@ -263,9 +279,9 @@ impl History {
         if snapshot.fold_version != snapshot::FOLD_VERSION {
             return None;
         }
-        let (state, ledger) = serde_json::from_slice(&snapshot.history).ok()?;
+        let (state, ledger, jumps) = serde_json::from_slice(&snapshot.history).ok()?;
         let (head, head_hash) = (snapshot.seq, snapshot.hash);
-        Some(Self { head, head_hash, state, ledger, copy: false })
+        Some(Self { head, head_hash, state, ledger, jumps, copy: false })
     }
 }
 

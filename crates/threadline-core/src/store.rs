@@ -114,6 +114,15 @@ pub trait Store: Send + Sync {
         rows: usize,
     ) -> Result<Vec<OutlineRow>, StoreError>;
 
+    /// The outline rows of a thread at some places, in any order; none for a place at which the
+    /// thread has no row.
+    async fn outline_rows(
+        &self,
+        id: ConversationId,
+        agent: AgentId,
+        seqs: &[Seq],
+    ) -> Result<Vec<OutlineRow>, StoreError>;
+
     /// All outline rows after a place, rewound or not, in the order of their entries.
     async fn outline_ledger(
         &self,

@@ -238,6 +238,18 @@ impl Store for MemoryStore {
         Ok(path.take(rows).cloned().collect())
     }
 
+    async fn outline_rows(
+        &self,
+        id: ConversationId,
+        agent: AgentId,
+        seqs: &[Seq],
+    ) -> Result<Vec<OutlineRow>, StoreError> {
+        let content = self.content();
+        let kept = content.kept(self.tenant, id)?;
+        let row_at = |seq: &Seq| kept.rows.get(seq).filter(|row| row.agent == agent);
+        Ok(seqs.iter().filter_map(row_at).cloned().collect())
+    }
+
     async fn outline_ledger(
         &self,
         id: ConversationId,

@@ -339,6 +339,19 @@ impl Store for SqliteStore {
         .await
     }
 
+    async fn outline_rows(
+        &self,
+        id: ConversationId,
+        agent: AgentId,
+        seqs: &[Seq],
+    ) -> Result<Vec<OutlineRow>, StoreError> {
+        let (tenant, seqs) = (self.tenant, seqs.to_vec());
+        self.read_store("read an outline", move |connection| {
+            outline::at(connection, tenant, id, agent, &seqs)
+        })
+        .await
+    }
+
     async fn outline_ledger(
         &self,
         id: ConversationId,

@@ -192,6 +192,15 @@ impl Store for CrashingStore {
         self.while_alive(self.inner.outline(id, agent, from, rows)).await
     }
 
+    async fn outline_rows(
+        &self,
+        id: ConversationId,
+        agent: AgentId,
+        seqs: &[Seq],
+    ) -> Result<Vec<OutlineRow>, StoreError> {
+        self.while_alive(self.inner.outline_rows(id, agent, seqs)).await
+    }
+
     async fn outline_ledger(
         &self,
         id: ConversationId,

@@ -12,7 +12,6 @@ use crate::context::recap::{Reach, RecapAsk, RecapRows, RecapSource};
 use crate::history::History;
 use crate::history::entry::Entry;
 use crate::history::fact::Fact;
-use crate::history::path::Path;
 use crate::id::{AgentId, ConversationId, Seq};
 use crate::outline::OutlineRow;
 
@@ -134,40 +133,22 @@ impl Look<'_> {
 
     /// Reads the rows of some entries. What a pin or a recap names may no longer count.
     async fn at(&mut self, seqs: &[Seq]) -> Result<(), OpenError> {
-        let turn = self.history.agent(self.agent).and_then(|agent| agent.turn.as_ref());
-        let began_turn = |seq: &Seq| turn.is_some_and(|turn| turn.opening.contains(seq));
-        let named = seqs.iter().filter(|seq| !began_turn(seq)).min();
-        let path = match named {
-            Some(oldest) => Some(self.path_from(*oldest).await?),
-            None => None,
-        };
+        let counts = |seq: &&Seq| self.history.counts(**seq);
+        let unknown = seqs.iter().filter(counts).filter(|seq| self.recall.other(**seq).is_none());
+        let unknown: Vec<Seq> = unknown.copied().collect();
+        if !unknown.is_empty() {
+            let rows = self.store.outline_rows(self.id, self.agent, &unknown).await?;
+            let mut rows: BTreeMap<Seq, OutlineRow> =
+                rows.into_iter().map(|row| (row.seq, row)).collect();
+            for seq in unknown {
+                self.recall.note_other(seq, rows.remove(&seq).map(Arc::new));
+            }
+        }
         for seq in seqs {
-            let counts = began_turn(seq) || path.as_ref().is_none_or(|path| path.contains(*seq));
-            let row = if counts { self.row_at(*seq).await? } else { None };
-            self.outlook.others.insert(*seq, row);
+            let known = self.recall.other(*seq).filter(|_| self.history.counts(*seq));
+            self.outlook.others.insert(*seq, known.cloned().flatten());
         }
         Ok(())
-    }
-
-    /// The path from an entry on, as far as the history goes. Only rewinds that are not recalled
-    /// are read: they are never changed, and those before an entry have no say in it.
-    async fn path_from(&mut self, oldest: Seq) -> Result<Path, OpenError> {
-        let after = self.recall.rewinds_known(oldest.before());
-        let newer = self.store.rewinds(self.id, after).await?;
-        let rewinds = self.recall.note_rewinds(oldest.before(), newer);
-        let head = self.history.head();
-        let until = rewinds.partition_point(|(stands, _)| *stands <= head);
-        Ok(Path::new(head, rewinds.get(..until).unwrap_or_default()))
-    }
-
-    async fn row_at(&mut self, seq: Seq) -> Result<Option<Arc<OutlineRow>>, OpenError> {
-        if let Some(known) = self.recall.other(seq) {
-            return Ok(known.clone());
-        }
-        let rows = self.store.outline(self.id, self.agent, seq, 1).await?;
-        let row = rows.into_iter().find(|row| row.seq == seq).map(Arc::new);
-        self.recall.note_other(seq, row.clone());
-        Ok(row)
     }
 
     /// Some entries, with the results that they seal.

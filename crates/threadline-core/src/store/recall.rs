@@ -26,8 +26,6 @@ pub struct Recall {
     rows: BTreeMap<Seq, Arc<OutlineRow>>,
     /// Rows that were looked at by themselves, such as those of pins; none if there is no such row.
     others: BTreeMap<Seq, Option<Arc<OutlineRow>>>,
-    /// All rewinds after a place, as far as they were read: where each stands and leads.
-    rewinds: Option<(Seq, Vec<(Seq, Seq)>)>,
     /// With the bytes of their records.
     entries: BTreeMap<Seq, (Arc<Entry>, usize)>,
 }
@@ -65,27 +63,6 @@ impl Recall {
 
     pub(super) fn other(&self, seq: Seq) -> Option<&Option<Arc<OutlineRow>>> {
         self.others.get(&seq)
-    }
-
-    /// Up to where the rewinds after a place are known.
-    pub(super) fn rewinds_known(&self, after: Seq) -> Seq {
-        match &self.rewinds {
-            Some((from, known)) if *from <= after => {
-                known.last().map_or(*from, |(stands, _)| *stands)
-            }
-            Some(_) | None => after,
-        }
-    }
-
-    /// Takes in the rewinds after what is known of those after a place; gives all of them.
-    pub(super) fn note_rewinds(&mut self, after: Seq, newer: Vec<(Seq, Seq)>) -> &[(Seq, Seq)] {
-        let (from, known) = self.rewinds.get_or_insert_with(|| (after, Vec::new()));
-        if *from > after {
-            (*from, *known) = (after, Vec::new());
-        }
-        let last = known.last().map_or(Seq::ZERO, |(stands, _)| *stands);
-        known.extend(newer.into_iter().filter(|(stands, _)| *stands > last));
-        known
     }
 
     pub(super) fn row(&self, seq: Seq) -> Option<&Arc<OutlineRow>> {

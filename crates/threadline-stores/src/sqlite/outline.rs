@@ -107,6 +107,36 @@ impl Walk {
     }
 }
 
+/// The rows of a thread at some places.
+pub(super) fn at(
+    connection: &Connection,
+    tenant: i64,
+    id: ConversationId,
+    agent: AgentId,
+    seqs: &[Seq],
+) -> Result<Vec<OutlineRow>, Failure> {
+    let open = Open::get(connection, tenant, id)?;
+    let sql = format!("SELECT {COLUMNS} FROM entries WHERE id = ?1 AND kind IS NOT NULL");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut found = Vec::with_capacity(seqs.len());
+    let mut within: Option<Segment> = None;
+    for seq in seqs {
+        let known = within.filter(|segment| (segment.from..=segment.to).contains(seq));
+        let Some(segment) =
+            known.map_or_else(|| Segment::at(connection, open, *seq), |s| Ok(Some(s)))?
+        else {
+            continue;
+        };
+        within = Some(segment);
+        let mut rows = statement.query([entry_id(segment.log, *seq)])?;
+        if let Some(row) = rows.next()? {
+            let row = outline_row(row)?;
+            found.extend((row.agent == agent).then_some(row));
+        }
+    }
+    Ok(found)
+}
+
 /// All rows after a place, in the order of their entries.
 pub(super) fn ledger(
     connection: &Connection,

@@ -15,6 +15,7 @@ cases![
     the_outline_does_not_depend_on_page_sizes,
     the_outline_goes_through_forks,
     a_place_without_a_row_has_no_outline,
+    rows_are_found_by_their_places,
     the_ledger_has_every_row,
     rewinds_are_told_in_order,
 ];
@@ -41,6 +42,27 @@ async fn outline(story: &Story<'_>, agent: AgentId, rows: usize) -> Vec<OutlineR
 
 async fn gists(story: &Story<'_>, agent: AgentId) -> Vec<String> {
     outline(story, agent, 3).await.into_iter().map(|row| row.gist).collect()
+}
+
+/// Every place is asked for, in both orders.
+async fn rows_are_found_by_their_places(world: &World) {
+    let mut story = Story::begin(world, &world.open().await).await;
+    story.append([joins(BOB, "bob"), said(ADA, "one"), answered(ADA, "two")]).await;
+    story.append([said(BOB, "three"), answered(BOB, "four"), said(ADA, "five")]).await;
+    let head = story.history.head();
+    let rows = written(&story.batches);
+    for agent in [ADA, BOB, AgentId(9)] {
+        let mut seqs: Vec<Seq> = (0..=head.0 + 2).map(Seq).collect();
+        for _ in 0..2 {
+            let mut found = story.store.outline_rows(story.id, agent, &seqs).await.unwrap();
+            found.sort_by_key(|row| row.seq);
+            let expected: Vec<OutlineRow> =
+                rows.iter().filter(|row| row.agent == agent).cloned().collect();
+            assert_eq!(found, expected);
+            seqs.reverse();
+        }
+    }
+    assert_eq!(story.store.outline_rows(story.id, ADA, &[]).await.unwrap(), []);
 }
 
 async fn the_outline_follows_the_thread(world: &World) {

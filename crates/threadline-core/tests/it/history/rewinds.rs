@@ -1,10 +1,12 @@
 //! Rewinds, forks and copies: the path goes back, the ledger does not, and nothing stays open.
 
+use threadline_core::history::History;
 use threadline_core::history::batch::State;
-use threadline_core::history::fact::Money;
+use threadline_core::history::fact::{Fact, Money};
 use threadline_core::history::path::Path;
 use threadline_core::history::state::PathState;
 use threadline_core::id::Seq;
+use threadline_testing::generator::{Generator, GeneratorOptions};
 
 use super::{agent, rewinds, since, story};
 
@@ -218,4 +220,28 @@ fn timers_that_calls_wait_for_go_with_them() {
     told.tell("rewind 4").unwrap();
     assert!(told.history().state().timers.is_empty());
     assert_eq!(told.history().sums().wake_at, None);
+}
+
+#[test]
+fn a_history_knows_what_is_on_its_path() {
+    for seed in 0..6 {
+        let options = GeneratorOptions { rewinds_percent: 30, ..GeneratorOptions::mixed(seed, 2) };
+        let mut generator = Generator::new(options);
+        let mut rewinds: Vec<(Seq, Seq)> = Vec::new();
+        while generator.history().head().0 < 300 {
+            let batch = generator.next_batch().unwrap().batch;
+            rewinds.extend(batch.entries.iter().filter_map(|placed| match &placed.entry.fact {
+                Fact::Rewound(rewound) => Some((placed.entry.seq, rewound.to)),
+                _ => None,
+            }));
+            let history = generator.history();
+            let path = Path::new(history.head(), &rewinds);
+            for seq in (0..=history.head().0 + 2).map(Seq) {
+                assert_eq!(history.counts(seq), path.contains(seq), "{seq} of {rewinds:?}");
+            }
+            let kept = History::from_snapshot(&history.to_snapshot()).unwrap();
+            assert_eq!(&kept, history);
+        }
+        assert!(rewinds.len() > 3, "{rewinds:?}");
+    }
 }
