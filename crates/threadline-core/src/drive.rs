@@ -151,8 +151,8 @@ impl Driver {
         };
         for entry in &opening.entries {
             driver.note_texts(entry);
-            driver.note_ending(entry);
         }
+        driver.note_endings(opening.entries.iter());
         driver
     }
 

@@ -6,3 +6,5 @@ pub mod clock;
 mod lines;
 pub mod notebook;
 pub mod resources;
+#[cfg(test)]
+mod testing;

@@ -104,9 +104,9 @@ impl Driver {
         }
         for placed in &batch.entries {
             self.note_texts(&placed.entry);
-            self.note_ending(&placed.entry);
             out.push(Command::Publish(Notice::Entry(Arc::new(placed.entry.clone()))));
         }
+        self.note_endings(batch.entries.iter().map(|placed| &placed.entry));
         for Move { agent, from, to } in moves {
             out.push(Command::Publish(Notice::State { agent, from, to }));
         }

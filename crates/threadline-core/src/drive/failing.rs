@@ -99,7 +99,9 @@ impl Driver {
             return limit(Limit::Steps, format!("{} in one turn", counted(turn.steps, "step")));
         }
         // What agents spend for one another is spent together.
-        let (tokens, cost) = spent_together(history, agent);
+        let limited = limits.turn_cost.is_some() || limits.turn_tokens.is_some();
+        let spent = limited.then(|| spent_together(history, agent));
+        let (tokens, cost) = spent.unwrap_or_default();
         if let Some(most) = limits.turn_cost.filter(|most| cost >= *most) {
             return limit(Limit::Money, format!("{cost} of {most} in one turn"));
         }

@@ -135,11 +135,12 @@ impl Driver {
             to: Address::Agent(child),
             ..Input::from_person("")
         };
+        let told = format!("{} has the task; its answer will come as a message", wish.name);
         let before = sheet.mark();
         let called = AgentCalled { call: id, child, mode };
         let placed = sheet.place_for(agent, called, id)
             && sheet.place(child, input, Beside::cause(id.output)).is_ok()
-            && (mode == CallMode::Ask || self.sent(sheet, agent, id, &wish.name, arguments));
+            && (mode == CallMode::Ask || self.place_told(sheet, agent, id, &told, arguments));
         if !placed {
             self.not_whole(sheet, before, agent, id, "not called: the task takes too much room");
         }
@@ -159,23 +160,6 @@ impl Driver {
         if sheet.draft.is_empty() {
             self.finish(sheet, agent, id, Status::Failed, words);
         }
-    }
-
-    fn sent(
-        &self,
-        sheet: &mut Sheet<'_>,
-        agent: AgentId,
-        id: CallId,
-        name: &str,
-        arguments: &Validated,
-    ) -> bool {
-        let text = format!("{name} has the task; its answer will come as a message");
-        let Some(written) = self.texts_in(sheet, id) else { return false };
-        let finished = ToolFinished {
-            warnings: arguments.warnings.clone(),
-            ..written.finished(id, Status::Success, &text)
-        };
-        Self::place_finished(sheet, agent, finished, None)
     }
 
     /// The agent of a name, if this one may call it.
@@ -308,14 +292,12 @@ impl Driver {
         here.and_then(Ended::of).or_else(|| self.endings.get(&at).cloned())
     }
 
-    /// Keeps how a turn ended while someone is to be told of it.
-    pub(super) fn note_ending(&mut self, entry: &Entry) {
-        self.endings.retain(|at, _| wanted_endings(&self.history).any(|wanted| wanted == *at));
-        if wanted_endings(&self.history).any(|wanted| wanted == entry.seq)
-            && let Some(ended) = Ended::of(entry)
-        {
-            self.endings.insert(entry.seq, ended);
-        }
+    /// Keeps how turns ended while someone is to be told of it.
+    pub(super) fn note_endings<'a, E: Iterator<Item = &'a Entry>>(&mut self, entries: E) {
+        let wanted: BTreeSet<Seq> = wanted_endings(&self.history).collect();
+        self.endings.retain(|at, _| wanted.contains(at));
+        let ends = entries.filter(|entry| wanted.contains(&entry.seq)).filter_map(Ended::of);
+        self.endings.extend(ends.map(|ended| (ended.at, ended)));
     }
 
     /// The agents that work for one, those that work for them included.

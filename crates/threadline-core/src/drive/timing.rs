@@ -184,7 +184,7 @@ impl Driver {
     }
 
     /// Ends a call well, in our own words.
-    fn place_told(
+    pub(super) fn place_told(
         &self,
         sheet: &mut Sheet<'_>,
         agent: AgentId,

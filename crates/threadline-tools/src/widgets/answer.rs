@@ -1,4 +1,4 @@
-//! What comes of a call to a widget that is shared: done, with what is to be recorded, or unfit.
+//! What comes of a call to a widget: done, with what is to be recorded, or unfit.
 
 use threadline_core::history::metadata::{Metadata, Value};
 use threadline_core::history::sections::{Section, Shorter};

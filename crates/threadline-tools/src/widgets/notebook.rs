@@ -17,7 +17,7 @@ use std::sync::Arc;
 use arguments::{Append, Read, Replace, ReplaceSpan};
 use change::Recorded;
 use edit::Edit;
-use find::{Anchored, Unfit};
+use find::Anchored;
 use serde::de::DeserializeOwned;
 use threadline_core::history::metadata::{Metadata, Value};
 use threadline_core::history::sections::Section;
@@ -29,6 +29,7 @@ use threadline_core::widget::{
 };
 
 use crate::typed;
+use crate::widgets::answer::Unfit;
 
 /// The most that a notebook holds. It may be raised and never lowered: what was recorded under it
 /// has to stay.

@@ -10,41 +10,10 @@ use threadline_core::id::{CallId, Seq};
 use threadline_core::tool::{Handling, Schema};
 
 use super::*;
+use crate::widgets::testing::{ask, done, take};
 
 const ADA: AgentId = AgentId(1);
 const BOB: AgentId = AgentId(2);
-
-fn take(board: &mut Board, change: &str, by: AgentId) -> Result<(), ChangeRefused> {
-    board.apply(&Change { text: change, seq: Seq(1), by, at: Timestamp::default() })
-}
-
-fn ask(board: &Board, tool: &str, arguments: &serde_json::Value, by: AgentId) -> Answer {
-    let arguments = &*arguments.to_string();
-    let call = CallId { output: Seq(1), index: 0 };
-    board.call(&WidgetCall { tool, arguments, call, by, at: Timestamp::default() })
-}
-
-/// Asks, and applies what comes of it; all levels if something changed.
-fn done(board: &mut Board, by: AgentId, tool: &str, arguments: &serde_json::Value) -> String {
-    match ask(board, tool, arguments, by) {
-        Ok(reply) => {
-            for change in &reply.changes {
-                take(board, change, by).unwrap();
-            }
-            let at = |level| render(&reply.result, level).into_owned();
-            if reply.changes.is_empty() {
-                return at(Level::Live);
-            }
-            format!("{}\n--\n{}\n--\n{}", at(Level::Live), at(Level::Recent), at(Level::Gist))
-        }
-        Err(refusal) => {
-            let Some(Value::Text(code)) = refusal.metadata.get("error") else {
-                panic!("{refusal:?} has no code")
-            };
-            format!("{code}: {}", render(&refusal.result, Level::Live))
-        }
-    }
-}
 
 fn of(titles: &[&str]) -> Board {
     let mut board = Board::new();

@@ -1,9 +1,10 @@
 //! From what a call asks for to what it changes.
 
 use super::change::{Recorded, Span, trim_end};
-use super::find::{self, Argument, Unfit};
+use super::find::{self, Argument};
 use crate::matching::line_of;
 use crate::text::{counted, one_line, shortened};
+use crate::widgets::answer::Unfit;
 
 /// How much of a text stands in a gist.
 const GIST_BYTES: usize = 60;

@@ -3,21 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::matching::{alike, line_of, places, surroundings, times};
-
-/// Why a call changes nothing.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Unfit {
-    /// The reason in one word, for statistics.
-    pub(super) code: &'static str,
-    /// The reason, and what to do instead.
-    pub(super) message: String,
-}
-
-impl Unfit {
-    pub(super) fn new(code: &'static str, message: impl Into<String>) -> Self {
-        Self { code, message: message.into() }
-    }
-}
+use crate::widgets::answer::Unfit;
 
 /// What came of a call's anchor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

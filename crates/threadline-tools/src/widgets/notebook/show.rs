@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use threadline_core::history::sections::{Section, Shorter};
 
 use super::edit::Edit;
-use super::find::Unfit;
 use super::{READ, TEXT_CAP_BYTES};
 use crate::text::{counted, one_line, shortened};
+use crate::widgets::answer::Unfit;
 use crate::widgets::lines::{PAGE_BYTES, diff, head};
 
 /// How much of a refusal stands in its gist.

@@ -10,51 +10,10 @@ use threadline_core::tool::{Handling, Schema};
 use threadline_core::widget::AgentView;
 
 use super::*;
+use crate::widgets::testing::{ask, done, take};
 
 const ADA: AgentId = AgentId(1);
 const BOB: AgentId = AgentId(2);
-
-fn take(resources: &mut Resources, change: &str, by: AgentId) -> Result<(), ChangeRefused> {
-    resources.apply(&Change { text: change, seq: Seq(1), by, at: Timestamp::default() })
-}
-
-fn ask(
-    resources: &Resources,
-    tool: &str,
-    arguments: &serde_json::Value,
-    by: AgentId,
-) -> Result<Reply, Refusal> {
-    let arguments = &*arguments.to_string();
-    let call = CallId { output: Seq(1), index: 0 };
-    resources.call(&WidgetCall { tool, arguments, call, by, at: Timestamp::default() })
-}
-
-/// Asks, and applies what comes of it; all levels if something changed.
-fn done(
-    resources: &mut Resources,
-    by: AgentId,
-    tool: &str,
-    arguments: &serde_json::Value,
-) -> String {
-    match ask(resources, tool, arguments, by) {
-        Ok(reply) => {
-            for change in &reply.changes {
-                take(resources, change, by).unwrap();
-            }
-            let at = |level| render(&reply.result, level).into_owned();
-            if reply.changes.is_empty() {
-                return at(Level::Live);
-            }
-            format!("{}\n--\n{}\n--\n{}", at(Level::Live), at(Level::Recent), at(Level::Gist))
-        }
-        Err(refusal) => {
-            let Some(Value::Text(code)) = refusal.metadata.get("error") else {
-                panic!("{refusal:?} has no code")
-            };
-            format!("{code}: {}", render(&refusal.result, Level::Live))
-        }
-    }
-}
 
 fn put(resources: &mut Resources, key: &str, text: &str) -> String {
     done(resources, ADA, PUT, &json!({ "key": key, "text": text }))
