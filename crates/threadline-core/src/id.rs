@@ -114,6 +114,15 @@ uuid_id! {
     /// Inputs that were sent to several agents at once share one of these.
     BroadcastId
 }
+impl BroadcastId {
+    /// The id of what was sent under a key: the same whenever it is sent again.
+    pub fn of_key(key: &str) -> Self {
+        let mut bytes = [0; 16];
+        blake3::Hasher::new().update(key.as_bytes()).finalize_xof().fill(&mut bytes);
+        Self(uuid::Builder::from_custom_bytes(bytes).into_uuid())
+    }
+}
+
 uuid_id! {
     /// Whose conversations these are. One person on one machine is the nil tenant.
     TenantId

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::history::fact::{
-    AgentJoined, Answer, Approver, Described, Digest, Input, PolicySet, is_default,
+    Address, AgentJoined, Answer, Approver, Described, Digest, Input, PolicySet, is_default,
 };
-use crate::id::{AgentId, CallId, Seq};
+use crate::id::{AgentId, BroadcastId, CallId, Seq};
 
 /// The longest client key.
 pub const CLIENT_KEY_CAP_BYTES: usize = 256;
@@ -46,6 +46,27 @@ impl Item {
             Body::Input(input) => input_digest(input),
             body @ (Body::Approval { .. } | Body::Cancel | Body::Command(_)) => digest_of(body),
         }
+    }
+
+    /// This item for each of several agents, each under a key of its own that follows from this
+    /// one's: whatever stops half way, the same again completes it and repeats nothing.
+    ///
+    /// An input is the same to all of them, and says so by a common id.
+    pub fn to_each(&self, agents: impl IntoIterator<Item = AgentId>) -> Vec<Self> {
+        let broadcast = BroadcastId::of_key(&self.client_key);
+        let body = match &self.body {
+            Body::Input(input) => {
+                Body::Input(Input { to: Address::All, broadcast: Some(broadcast), ..input.clone() })
+            }
+            body @ (Body::Approval { .. } | Body::Cancel | Body::Command(_)) => body.clone(),
+        };
+        let each = agents.into_iter().map(|agent| Self {
+            client_key: format!("{}@{agent}", self.client_key).into(),
+            to: Some(agent),
+            body: body.clone(),
+            ..self.clone()
+        });
+        each.collect()
     }
 }
 
@@ -137,4 +158,33 @@ pub enum Command {
     Join(AgentJoined),
     /// Let an agent leave.
     Leave,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_to_all_is_one_item_each_and_the_same_when_said_again() {
+        let said = Item {
+            client_key: "k1".into(),
+            to: None,
+            mode: Mode::Queue,
+            due: None,
+            body: Body::Input(Input::from_person("hello")),
+        };
+        let agents = [AgentId(1), AgentId(3)];
+        let each = said.to_each(agents);
+        assert_eq!(each, said.to_each(agents));
+        let keys: Vec<&str> = each.iter().map(|item| &*item.client_key).collect();
+        assert_eq!(keys, ["k1@1", "k1@3"]);
+        let ids = each.iter().map(|item| match &item.body {
+            Body::Input(input) => (item.to, input.to, input.broadcast),
+            body => panic!("not an input: {body:?}"),
+        });
+        let id = Some(BroadcastId::of_key("k1"));
+        let expected = agents.map(|agent| (Some(agent), Address::All, id));
+        assert_eq!(ids.collect::<Vec<_>>(), expected);
+        assert_ne!(id, Some(BroadcastId::of_key("k2")));
+    }
 }
