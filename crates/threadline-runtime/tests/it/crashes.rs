@@ -2,6 +2,8 @@
 //! model is shown, the widgets and the sums are those of a life without a death; nothing that must
 //! not be done twice is, and nothing that was said is lost.
 
+mod office;
+mod peers;
 mod scenes;
 mod seen;
 mod stage;
