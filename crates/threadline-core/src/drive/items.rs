@@ -7,6 +7,7 @@ use super::appending::Move;
 use super::asking::What;
 use super::command::{Command, Notice, Stopped};
 use super::event::{Alarm, Past, Setback, Ticket};
+use super::peers::is_owed;
 use super::place::{Beside, Ending, Landed, NotPlaced, Sheet};
 use super::planted::planted;
 use super::step::{CallStep, RunState, Step, next_step, run_state};
@@ -251,9 +252,11 @@ impl Driver {
     pub(super) fn place_cancels(&mut self, sheet: &mut Sheet<'_>) {
         for (agent, cancelling) in std::mem::take(&mut self.cancelling) {
             let runs = self.running.values().any(|running| running.agent == agent);
-            // A turn ends after those that were begun for it, so that none of them is left.
-            let children = Self::children(sheet.draft.history(), agent);
-            let ended = !runs && children.is_empty() && {
+            // A turn ends after those that were begun for it, so that none of them is left, and
+            // once it was told how they ended.
+            let history = sheet.draft.history();
+            let waits = !Self::children(history, agent).is_empty() || is_owed(history, agent);
+            let ended = !runs && !waits && {
                 let ending = Ending {
                     takes: cancelling.item.filter(|item| !sheet.draft.takes(*item)),
                     partial: cancelling.partial.clone(),
