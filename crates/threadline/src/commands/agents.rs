@@ -151,7 +151,7 @@ fn remarks(joined: &AgentJoined) -> String {
 
 /// An agent of a conversation as it is listed.
 #[derive(Serialize)]
-struct Present<'a> {
+struct Listed<'a> {
     agent: u32,
     #[serde(flatten)]
     begins: Begins<'a>,
@@ -161,11 +161,11 @@ struct Present<'a> {
     works_for: Option<String>,
     interactions: u64,
     state_description: &'a str,
-    timers: Vec<Timer>,
+    timers: Vec<Waking>,
 }
 
 #[derive(Serialize)]
-struct Timer {
+struct Waking {
     timer: u64,
     when: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -178,11 +178,11 @@ pub(super) async fn show(parts: &Parts, id: ConversationId, view: &mut View) -> 
     #[derive(Serialize)]
     struct All<'a> {
         id: String,
-        agents: Vec<Present<'a>>,
+        agents: Vec<Listed<'a>>,
     }
     let (_, history) = store::open(&*parts.store, id, &parts.counter).await?;
     let sums = parts.store.agents(id).await?;
-    let agents: Vec<Present<'_>> = sums.iter().filter_map(|sums| present(&history, sums)).collect();
+    let agents: Vec<Listed<'_>> = sums.iter().filter_map(|sums| present(&history, sums)).collect();
     if view.json {
         return Ok(view.value(&All { id: id.to_string(), agents })?);
     }
@@ -192,17 +192,17 @@ pub(super) async fn show(parts: &Parts, id: ConversationId, view: &mut View) -> 
     Ok(())
 }
 
-fn present<'a>(history: &'a History, sums: &'a AgentSums) -> Option<Present<'a>> {
+fn present<'a>(history: &'a History, sums: &'a AgentSums) -> Option<Listed<'a>> {
     let agent = history.agent(sums.agent)?;
     let caller = agent.caller().and_then(|caller| history.agent(caller.agent));
     let timers = history.state().timers.iter().filter(|(_, timer)| timer.agent == sums.agent);
-    let timers = timers.map(|(seq, timer)| Timer {
+    let timers = timers.map(|(seq, timer)| Waking {
         timer: seq.0,
         when: timer.set.when.to_string(),
         every_ms: timer.set.every_ms,
         text: timer.set.text.to_string(),
     });
-    Some(Present {
+    Some(Listed {
         agent: sums.agent.0,
         begins: Begins {
             primary: history.state().primary() == Some(sums.agent),
@@ -217,7 +217,7 @@ fn present<'a>(history: &'a History, sums: &'a AgentSums) -> Option<Present<'a>>
     })
 }
 
-fn print(agent: &Present<'_>, view: &mut View) -> anyhow::Result<()> {
+fn print(agent: &Listed<'_>, view: &mut View) -> anyhow::Result<()> {
     let line = Line::new().plain(format!("{:>3} ", agent.agent)).name(agent.begins.name);
     let line = if agent.begins.primary { line.plain(" (primary)") } else { line };
     let state = if agent.present { agent.state } else { "left" };

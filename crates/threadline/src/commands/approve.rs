@@ -33,20 +33,20 @@ pub(crate) async fn run(
         let asked = if calls.is_empty() { "about none".to_owned() } else { calls.join(", ") };
         anyhow::bail!("nobody is asked about call {call:?} of conversation {id}; asked: {asked}");
     };
-    let (answer, verdict) = match arguments.deny {
-        true => (Answer::Deny, Verdict::Deny),
-        false => (Answer::Allow, Verdict::Allow),
+    let (answer, verdict) = if arguments.deny {
+        (Answer::Deny, Verdict::Deny)
+    } else {
+        (Answer::Allow, Verdict::Allow)
     };
-    let rule = match arguments.always {
-        true => Some(question.for_good(verdict).ok_or_else(|| {
-            anyhow::anyhow!("this call has a * where a rule would name it: answer without --always")
-        })?),
-        false => None,
-    };
+    let rule = arguments.always.then(|| question.for_good(verdict));
+    anyhow::ensure!(
+        rule != Some(None),
+        "this call has a * where a rule would name it: answer without --always"
+    );
     let by = arguments.by.as_deref().map(Into::into).or_else(person);
     let item = item(question.answer(answer, by));
     parts.store.enqueue(id, &item).await?;
-    if let Some(rule) = rule {
+    if let Some(rule) = rule.flatten() {
         change(parts, id, None, Command::SetPolicy(rule.clone())).await?;
         if !view.json {
             view.line(&Line::new().dim(words::policy(&rule)))?;

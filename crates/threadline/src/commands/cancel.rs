@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use threadline::{busy, item};
+use threadline_core::history::state::Agent;
 use threadline_core::id::{AgentId, ConversationId};
 use threadline_core::inbox::{Body, Item};
 use threadline_core::store;
@@ -26,7 +27,7 @@ pub(crate) async fn run(
     let agents: Vec<AgentId> = match &arguments.agent {
         Some(meant) => {
             let agent = find_agent(meant, &parts.store.agents(id).await?)?;
-            let in_turn = history.agent(agent).is_some_and(|state| state.in_turn());
+            let in_turn = history.agent(agent).is_some_and(Agent::in_turn);
             in_turn.then_some(agent).into_iter().collect()
         }
         None => busy(&history).collect(),

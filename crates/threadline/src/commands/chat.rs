@@ -19,7 +19,7 @@ use threadline_core::store::StoreError;
 use self::slash::Slash;
 use super::agent::Plan;
 use super::resume::{Where, unfinished};
-use super::run::{print, print_name};
+use super::run::{print, print_name, tell_waking};
 use super::{agent, list, show};
 use crate::args::{AgentOptions, Bounds, Chat};
 use crate::compose::Parts;
@@ -214,6 +214,10 @@ impl Room<'_> {
                 self.within()?.start();
                 self.turn(&Followed::Item(*item), None).await
             }
+            Where::Due => {
+                self.within()?.start();
+                self.turn(&Followed::All, None).await
+            }
             Where::Ended | Where::Answered(_) | Where::Nothing => Ok(Then::GoOn),
         }
     }
@@ -405,6 +409,7 @@ impl Room<'_> {
         if let Stage::Within(talk) = &self.stage {
             talk.runtime().stop().await;
             if !self.view.json {
+                tell_waking(self.parts, talk.id()).await?;
                 remark(&format!("to come back: threadline chat {}", talk.id()));
             }
         }

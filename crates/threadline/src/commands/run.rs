@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use threadline::Ending;
+use threadline_core::history::batch::State;
 use threadline_core::id::{ConversationId, Seq};
 use threadline_core::inbox::{Body, Command};
 use tokio::time::Instant;
@@ -67,7 +68,20 @@ pub(crate) async fn run(
         worst = if worst == 0 { code } else { worst };
     }
     talk.runtime().stop().await;
+    if !view.json {
+        tell_waking(parts, talk.id()).await?;
+    }
     Ok(ExitCode::from(worst))
+}
+
+/// Says so if an agent will want to be woken when nobody is here any more.
+pub(super) async fn tell_waking(parts: &Parts, id: ConversationId) -> anyhow::Result<()> {
+    let sums = parts.store.conversation(id).await?.sums;
+    if let Some(at) = sums.wake_at.filter(|_| sums.state == State::Resting) {
+        let told = format!("· something is due at {at}: threadline watch sees to it");
+        aside(Line::new().dim(told));
+    }
+    Ok(())
 }
 
 /// Follows a turn to its end, prints what came of it, and ends all driving.

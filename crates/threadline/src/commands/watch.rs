@@ -14,6 +14,7 @@ use threadline_core::id::{ConversationId, Seq};
 use threadline_core::store::StoreError;
 use threadline_runtime::{News, Runtime, Settled, WatchError};
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::args::{Bounds, Watch};
@@ -32,7 +33,7 @@ const AT_ONCE: usize = 64;
 const CLAIM_MS: u64 = 10_000;
 /// How long a conversation that did not move is let be, at least and at most.
 const LET_BE: Duration = Duration::from_secs(2);
-const LET_BE_CAP: Duration = Duration::from_secs(60);
+const LET_BE_CAP: Duration = Duration::from_mins(1);
 /// How much of a text stands on a line.
 const LINE_CAP: usize = 300;
 /// How many lines wait to be printed.
@@ -60,6 +61,7 @@ pub(crate) async fn run(
         sender,
         followed: BTreeSet::new(),
         let_be: BTreeMap::new(),
+        tasks: JoinSet::new(),
     };
     if !view.json {
         let what = if only.is_some() { "this conversation" } else { "all conversations" };
@@ -97,6 +99,7 @@ struct Shift<'a> {
     /// When a conversation that did not move is looked at again, how long that was, and where it
     /// stood.
     let_be: BTreeMap<ConversationId, (Instant, Duration, Seq)>,
+    tasks: JoinSet<()>,
 }
 
 impl Shift<'_> {
@@ -111,6 +114,7 @@ impl Shift<'_> {
             }
             None => store.claim(AT_ONCE, CLAIM_MS).await?,
         };
+        while self.tasks.try_join_next().is_some() {}
         let now = Instant::now();
         for lease in leases {
             // Whoever drives it takes it anew.
@@ -159,7 +163,7 @@ impl Shift<'_> {
             Whose::All => runtime.watch(id, after).looking(LOOK),
         };
         let mut watcher = watch(&runtime, after);
-        tokio::spawn(async move {
+        self.tasks.spawn(async move {
             loop {
                 let told = match watcher.next().await {
                     Ok(News::Notice(Notice::Entry(entry))) => {
@@ -185,10 +189,10 @@ impl Shift<'_> {
     }
 
     /// Has a conversation driven, and tells if it cannot be.
-    fn start(&self, id: ConversationId) {
+    fn start(&mut self, id: ConversationId) {
         self.runtime.start(id);
         let (runtime, sender) = (self.runtime.clone(), self.sender.clone());
-        tokio::spawn(async move {
+        self.tasks.spawn(async move {
             if let Settled::Failed(error) = runtime.settled(id).await {
                 drop(sender.send(Told::failed(id, error.to_string())).await);
             }
@@ -243,7 +247,7 @@ impl Told {
             }
             Fact::ToolFinished(finished) => ("result", words::finished(finished).1),
             Fact::TurnEnded(ended) => ("ended", words::ended(ended.reason, &ended.detail)),
-            Fact::InvocationFailed(failed) => ("no answer", failed.message.to_string()),
+            Fact::InvocationFailed(failed) => ("no answer", failed.message.clone()),
             Fact::ApprovalAsked(asked) => {
                 ("asks", format!("{}: threadline approve {id} {}", asked.call, asked.call))
             }

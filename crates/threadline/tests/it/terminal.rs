@@ -169,7 +169,7 @@ fn a_person_is_asked_about_a_call() {
 
     › go
     · dev_ask a␛[2Jb
-    ? dev_ask wants to run; it has an effect, and must run once only
+    ? dev_ask of assistant wants to run; it has an effect, and must run once only
       line: "a\u001b[2Jb"
       always and never are about dev_ask in this conversation; no answer in 15 min means no
       allow it? y yes · n no · a always · d never · other words take over: /frob
@@ -180,7 +180,7 @@ fn a_person_is_asked_about_a_call() {
 
     › go
     · dev_ask one two
-    ? dev_ask wants to run; it has an effect, and must run once only
+    ? dev_ask of assistant wants to run; it has an effect, and must run once only
       line:
         | one
         | two
