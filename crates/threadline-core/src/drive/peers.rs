@@ -309,7 +309,8 @@ impl Driver {
     /// The agent for which this one works that may not use a tool, if one may not.
     pub(super) fn beyond(history: &History, agent: AgentId, tool: &str) -> Option<Arc<str>> {
         let may = |of: &Agent| of.joined.tools.iter().any(|name| &**name == tool);
-        let mut above = callers(history, agent).filter_map(|caller| history.agent(caller));
+        let turn = history.agent(agent)?.turn.as_ref()?;
+        let mut above = turn.behalf.iter().filter_map(|caller| history.agent(*caller));
         above.find(|caller| !may(caller)).map(|caller| Arc::clone(&caller.joined.name))
     }
 }
@@ -342,6 +343,12 @@ fn owes(history: &History, child: AgentId) -> Option<Caller> {
         *id == caller.call && call.asks() == Some(child) && call.finished.is_none()
     })?;
     Some(caller)
+}
+
+/// Whether an agent waits for the answer of one whose turn has ended.
+pub(super) fn is_owed(history: &History, agent: AgentId) -> bool {
+    let mut agents = history.state().agents.keys();
+    agents.any(|child| owes(history, *child).is_some_and(|caller| caller.agent == agent))
 }
 
 /// The entries that ended turns of which someone is still to be told.

@@ -9,13 +9,13 @@ use super::batch::{Interaction, LastMessage, MessageKind};
 use super::counts::{Counts, gist, one_line};
 use super::entry::Entry;
 use super::fact::{
-    AgentJoined, CALL_AGENT, CallMode, Described, Fact, Input, Invocation, InvocationFailed,
-    Output, Purpose, Recap, Sender, Stop, TimerSet, ToolResults, Usage,
+    AgentJoined, CallMode, Described, Fact, Input, Invocation, InvocationFailed, Output, Purpose,
+    Recap, Sender, Stop, TimerSet, ToolResults, Usage,
 };
 use super::rule::Rule;
 use super::sections::Levels;
 use super::state::{
-    Agent, Caller, Correction, Finished, Ledger, OpenCall, OpenOutput, PathState, Peer, RecapRange,
+    Agent, Caller, Correction, Finished, Ledger, OpenCall, OpenOutput, PathState, RecapRange,
     Reply, Stage, Timer, Turn,
 };
 use crate::id::{AgentId, Seq};
@@ -260,10 +260,11 @@ impl PathState {
             Stage::Calling(open) => return Err(Rule::Unsealed(open.output)),
             Stage::Resting => {
                 let (pins, peers) = (Arc::clone(&self.pins), self.peers(entry.agent));
+                let behalf = caller.map(|caller| self.behalf(caller.agent)).unwrap_or_default();
                 let agent = self.agent_mut(entry.agent)?;
                 agent.stage = Stage::Asked;
                 let turn = Turn::new(entry.seq, transcript, agent, pins, peers);
-                agent.turn = Some(Turn { caller, ..turn });
+                agent.turn = Some(Turn { caller, behalf, ..turn });
                 agent.ended = None;
                 self.last_turn = Some(entry.seq);
                 self.alone = self.alone.saturating_add(u32::from(!by_person));
@@ -296,37 +297,6 @@ impl PathState {
             });
         }
         Ok(row)
-    }
-
-    /// The call that an input comes from; one that answers a call comes from none, and is
-    /// delivered by this.
-    fn caller_of(&mut self, to: AgentId, from: &Sender) -> Option<Caller> {
-        let Sender::Agent { agent, call: Some(call) } = *from else { return None };
-        let answers = |reply: &Reply| reply.to == to && reply.call == call && reply.from == agent;
-        if let Some(place) = self.replies.iter().position(answers) {
-            self.replies.remove(place);
-            return None;
-        }
-        let mut calls = self.agents.get(&agent)?.open_calls();
-        let (_, open) = calls.find(|(id, _)| *id == call)?;
-        let mode = open.child.filter(|(child, _)| *child == to).map(|(_, mode)| mode)?;
-        Some(Caller { agent, call, mode })
-    }
-
-    /// The agents that one may call, by name.
-    fn peers(&self, of: AgentId) -> Arc<Vec<Peer>> {
-        let calls = |joined: &AgentJoined| joined.tools.iter().any(|name| &**name == CALL_AGENT);
-        if !self.agents.get(&of).is_some_and(|agent| calls(&agent.joined)) {
-            return Arc::default();
-        }
-        let others = self.agents.iter().filter(|(id, agent)| **id != of && agent.present);
-        let peer = |joined: &AgentJoined| Peer {
-            name: Arc::clone(&joined.name),
-            description: Arc::clone(&joined.description),
-        };
-        let mut peers: Vec<Peer> = others.map(|(_, agent)| peer(&agent.joined)).collect();
-        peers.sort();
-        Arc::new(peers)
     }
 
     /// A turn has ended: who called and did not wait gets an answer.

@@ -140,6 +140,9 @@ pub struct Turn {
     pub peers: Arc<Vec<Peer>>,
     /// The call that began it, if an agent did.
     pub caller: Option<Caller>,
+    /// The agents on whose behalf it was begun, whether they wait or not: its caller, the one that
+    /// the caller worked for then, and so on. It may do no more than each of them.
+    pub behalf: Vec<AgentId>,
     /// The route that the inputs which began it ask for, if one does.
     pub route: Option<Arc<str>>,
     /// The types of what was sent along with its inputs, each once.

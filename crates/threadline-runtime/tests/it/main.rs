@@ -16,5 +16,6 @@ mod house;
 mod leases;
 mod models;
 mod stops;
+mod timers;
 mod tools;
 mod turns;

@@ -46,7 +46,7 @@ pub(crate) async fn run(
     let conversation = parts.find(meant).await?;
     let offer = parts.offer_for(config, conversation.id).await?;
     let runtime = parts.setup(config, offer, workspace, &arguments.bounds)?.runtime()?;
-    let mut talk = Talk::new(runtime, conversation.id, conversation.head);
+    let mut talk = Talk::new(runtime, conversation.id, conversation.head).await?;
     tell_conversation(talk.id(), view);
     match unfinished(parts, &conversation).await? {
         Where::Inside(turn) => {

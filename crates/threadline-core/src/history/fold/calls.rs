@@ -5,11 +5,13 @@ use std::sync::Arc;
 use super::super::counts::{Counts, result_gist};
 use super::super::entry::Entry;
 use super::super::fact::{
-    AgentCalled, AgentReturned, ApprovalAsked, ApprovalGiven, Effect, Status, ToolFinished,
-    ToolStarted,
+    AgentCalled, AgentJoined, AgentReturned, ApprovalAsked, ApprovalGiven, CALL_AGENT, Effect,
+    Sender, Status, ToolFinished, ToolStarted,
 };
 use super::super::rule::Rule;
-use super::super::state::{Approval, Finished, OpenCall, PathState, Stage, Started};
+use super::super::state::{
+    Approval, Caller, Finished, OpenCall, PathState, Peer, Reply, Stage, Started,
+};
 use crate::id::{AgentId, CallId};
 
 impl PathState {
@@ -152,6 +154,45 @@ impl PathState {
             turn.cost.0 = turn.cost.0.saturating_add(cost.0);
         }
         Ok(())
+    }
+
+    /// The call that an input comes from; one that answers a call comes from none, and is
+    /// delivered by this.
+    pub(super) fn caller_of(&mut self, to: AgentId, from: &Sender) -> Option<Caller> {
+        let Sender::Agent { agent, call: Some(call) } = *from else { return None };
+        let answers = |reply: &Reply| reply.to == to && reply.call == call && reply.from == agent;
+        if let Some(place) = self.replies.iter().position(answers) {
+            self.replies.remove(place);
+            return None;
+        }
+        let mut calls = self.agents.get(&agent)?.open_calls();
+        let (_, open) = calls.find(|(id, _)| *id == call)?;
+        let mode = open.child.filter(|(child, _)| *child == to).map(|(_, mode)| mode)?;
+        Some(Caller { agent, call, mode })
+    }
+
+    /// The agents on whose behalf a turn is that one begins: itself, and those it works for.
+    pub(super) fn behalf(&self, caller: AgentId) -> Vec<AgentId> {
+        let turn = self.agents.get(&caller).and_then(|agent| agent.turn.as_ref());
+        let above = turn.map_or(&[][..], |turn| &turn.behalf).iter().copied();
+        // One that is called in a circle of tasks stands in it once.
+        std::iter::once(caller).chain(above.filter(|agent| *agent != caller)).collect()
+    }
+
+    /// The agents that one may call, by name.
+    pub(super) fn peers(&self, of: AgentId) -> Arc<Vec<Peer>> {
+        let calls = |joined: &AgentJoined| joined.tools.iter().any(|name| &**name == CALL_AGENT);
+        if !self.agents.get(&of).is_some_and(|agent| calls(&agent.joined)) {
+            return Arc::default();
+        }
+        let others = self.agents.iter().filter(|(id, agent)| **id != of && agent.present);
+        let peer = |joined: &AgentJoined| Peer {
+            name: Arc::clone(&joined.name),
+            description: Arc::clone(&joined.description),
+        };
+        let mut peers: Vec<Peer> = others.map(|(_, agent)| peer(&agent.joined)).collect();
+        peers.sort();
+        Arc::new(peers)
     }
 
     pub(super) fn open_call(&mut self, agent: AgentId, id: CallId) -> Result<&mut OpenCall, Rule> {
