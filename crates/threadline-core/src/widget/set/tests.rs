@@ -270,11 +270,18 @@ fn a_fragment_over_its_cap_shows_its_head_and_how_to_read_the_rest() {
 struct Told {
     history: History,
     widgets: Widgets,
+    entries: Vec<Entry>,
 }
 
 impl Told {
+    /// One in which nobody has joined.
+    fn among(registry: Arc<Registry>) -> Self {
+        let (history, widgets) = (History::new(), Widgets::new(registry));
+        Self { history, widgets, entries: Vec::new() }
+    }
+
     fn new() -> Self {
-        let mut told = Self { history: History::new(), widgets: Widgets::new(registry()) };
+        let mut told = Self::among(registry());
         told.tell(ADA, joined("ada", &["notes", "board"]));
         told
     }
@@ -293,6 +300,7 @@ impl Told {
         }
         let counts = Counts::of(&entry.fact, &Estimator);
         self.history.apply(&entry, Digest([0; 32]), counts).unwrap();
+        self.entries.push(entry);
         tokens
     }
 
@@ -427,7 +435,7 @@ impl Widget for Bell {
 #[test]
 fn a_screen_has_the_agent_s_own_timers_as_they_are_once_one_has_fired() {
     let registry = Arc::new(Registry::new(vec![Box::new(Bell)]).unwrap());
-    let mut told = Told { history: History::new(), widgets: Widgets::new(registry) };
+    let mut told = Told::among(Arc::clone(&registry));
     told.tell(ADA, joined("ada", &["bell"]));
     told.tell(BOB, joined("bob", &["bell"]));
     let set = |told: &mut Told, agent, text: &str, every_ms| {
@@ -449,7 +457,24 @@ fn a_screen_has_the_agent_s_own_timers_as_they_are_once_one_has_fired() {
     assert_eq!(told.screens(), [(6, "3 once at 0, 5 often at 0")]);
     told.output(Vec::new());
     assert_eq!(wakes(&mut told, 5).as_deref(), Some("3 once at 0, 5 often at 60"));
+    let (history, states) = (told.history.clone(), told.widgets.encode());
     assert_eq!(wakes(&mut told, 3).as_deref(), Some("5 often at 60"));
+    // Whoever reads the history sees the same, from its beginning or from a snapshot.
+    let head = history.head();
+    let replay = |mut history: History, mut widgets: Widgets| {
+        let from = history.head();
+        for entry in told.entries.iter().filter(|entry| entry.seq > from) {
+            widgets.follow(&history, entry, &Estimator).unwrap();
+            let counts = Counts::of(&entry.fact, &Estimator);
+            history.apply(entry, Digest([0; 32]), counts).unwrap();
+        }
+        widgets.screens(ADA).to_vec()
+    };
+    let all = replay(History::new(), Widgets::new(Arc::clone(&registry)));
+    assert_eq!(all, told.widgets.screens(ADA));
+    let (widgets, unreadable) = Widgets::decode(registry, &states);
+    assert!(unreadable.is_empty() && head < told.history.head());
+    assert_eq!(replay(history, widgets), all);
 }
 
 #[test]
