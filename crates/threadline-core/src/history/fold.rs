@@ -447,18 +447,12 @@ impl PathState {
         Ok(())
     }
 
-    /// A timer fired: one that repeats fires next in the future, however many times were missed.
+    /// A timer fired: it is gone, or fires again.
     fn timer_fired(&mut self, set: Seq, entry: &Entry) -> Result<(), Rule> {
         let timer = self.timers.get_mut(&set).ok_or(Rule::NoTimer(set))?;
-        match timer.set.every_ms.filter(|every| *every > 0) {
-            None => {
-                self.timers.remove(&set);
-            }
-            Some(every) => {
-                let missed = entry.at.millis_since(timer.set.when) / every;
-                timer.set.when =
-                    timer.set.when.plus_millis(every.saturating_mul(missed.saturating_add(1)));
-            }
+        match timer.next(entry.at) {
+            None => drop(self.timers.remove(&set)),
+            Some(next) => timer.set.when = next,
         }
         Ok(())
     }

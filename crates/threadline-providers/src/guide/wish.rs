@@ -99,17 +99,18 @@ impl Wish {
         }
     }
 
-    /// Whether it may follow what is to be said to someone else, or later, after a joint: what is
-    /// said ends with a sentence, or where somebody else is spoken to.
-    fn ends(&self, said: &Self, joint: &str) -> bool {
-        let sentence = SENTENCES.contains(&joint);
-        match said {
+    /// Whether it is a wish of its own after an open one and a joint. What is said to someone else,
+    /// or later, ends with a sentence, or where somebody else is spoken to.
+    fn ends(&self, open: &Self, joint: &str) -> bool {
+        let later = matches!(self, Self::Agent(_) | Self::Timing(_));
+        let sentence = SENTENCES.contains(&joint) && (later || !self.is_plain());
+        match open {
             Self::Agent(AgentWish::Plan { .. }) => sentence && !IN_PLANS.contains(&joint),
             Self::Agent(_) => {
                 sentence || matches!(self, Self::Agent(AgentWish::Ask(_) | AgentWish::Send(_)))
             }
-            Self::Timing(TimingWish::Set(_)) => sentence,
-            _ => true,
+            Self::Timing(_) => sentence,
+            _ => !self.is_plain(),
         }
     }
 
@@ -213,9 +214,7 @@ fn follow(piece: &str, before: Option<(&Wish, &str)>) -> Option<Wish> {
     let stands = match (&wish, before) {
         (Wish::Greet | Wish::Thanks | Wish::Help | Wish::GoOn, _) => false,
         (_, Wish::Task(TaskWish::Add { many: true, .. })) if IN_LISTS.contains(&joint) => false,
-        (wish, before) if before.is_open() => {
-            worded && !wish.is_plain() && wish.ends(before, joint)
-        }
+        (wish, before) if before.is_open() => worded && wish.ends(before, joint),
         (_, _) => true,
     };
     stands.then_some(wish)

@@ -36,8 +36,8 @@ const SHARED: [(&str, &str); 4] = [
 const AGENTS: [(&str, &str); 4] = [
     ("call_agent", "`who is here?`"),
     ("call_agent", "`ask NAME to X`"),
-    ("call_agent", "`tell NAME to X`, whose answer comes later"),
-    ("call_agent", "`plan X; Y`, which asks two agents side by side"),
+    ("call_agent", "`tell NAME to X` (its answer comes later)"),
+    ("call_agent", "`plan X; Y` (two agents side by side)"),
 ];
 const TIME: [(&str, &str); 4] = [
     ("wait", "`wait 5 seconds`"),

@@ -73,6 +73,11 @@ fn it_has_itself_woken() {
                  calculator: {\"expression\":\"2 + 3\"}",
             ),
             (
+                "remind me in 5 minutes to stretch. Every hour add 2 and 3.",
+                "set_timer: {\"seconds\":300,\"text\":\"It is time: stretch\"}\n\
+                 set_timer: {\"every_seconds\":3600,\"text\":\"add 2 and 3\"}",
+            ),
+            (
                 "remember that I drink tea, every day two cups",
                 r#"notebook_append: {"text":"I drink tea, every day two cups"}"#,
             ),
