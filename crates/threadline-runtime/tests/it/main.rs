@@ -16,6 +16,7 @@ mod house;
 mod leases;
 mod models;
 mod stops;
+mod sums;
 mod timers;
 mod tools;
 mod turns;
