@@ -113,6 +113,8 @@ impl PathState {
                 }
                 agent.present = false;
                 self.replies.retain(|reply| reply.to != entry.agent);
+                // Nobody is left to be woken: they would be due for ever.
+                self.timers.retain(|_, timer| timer.agent != entry.agent);
             }
             Fact::InstructionSet(_) => {
                 self.agent_mut(entry.agent)?.instruction = Some((entry.seq, counts.tokens.live));

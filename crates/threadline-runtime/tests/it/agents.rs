@@ -307,9 +307,9 @@ async fn what_children_spend_counts_for_their_callers() {
         assert!(story.contains("call_agent c6.0 failed: no answer: its turn came to a limit: "));
     }
     assert_snapshot!(all.join("\n"), @r"
-    3: Limit(Money) $0.1 of $0.1 in one turn
-    2: Limit(Money) $0.1 of $0.1 in one turn
-    1: Limit(Money) $0.1 of $0.1 in one turn
+    3: Limit(Money) $0.10 of $0.10 in one turn
+    2: Limit(Money) $0.10 of $0.10 in one turn
+    1: Limit(Money) $0.10 of $0.10 in one turn
     3: Limit(Tokens) 1000 of 1000 tokens in one turn
     2: Limit(Tokens) 1000 of 1000 tokens in one turn
     1: Limit(Tokens) 1000 of 1000 tokens in one turn

@@ -17,6 +17,7 @@ mod house;
 mod leases;
 mod models;
 mod stops;
+mod sums;
 mod timers;
 mod tools;
 mod turns;

@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 use threadline_core::drive::{Limits, Rest};
 use threadline_core::history::fact::{Fact, Input, Sender, Status};
 use threadline_core::id::AgentId;
-use threadline_core::inbox::{Body, Item, Mode};
+use threadline_core::inbox::{Body, Command, Item, Mode};
 
 use crate::agents::office;
 use crate::house::{House, item};
@@ -235,4 +235,28 @@ async fn a_timer_is_taken_back_by_whoever_set_it() {
     planner asks scripted/scripted
     planner: looked
     "#);
+}
+
+#[tokio::test]
+async fn the_timers_of_an_agent_leave_with_it() {
+    let house = office(
+        r#"
+        turn when begin
+          call set_timer {"text":"look again","every_seconds":60}
+        then
+          say set
+        "#,
+        Limits::default(),
+    )
+    .await;
+    let to_ada = |key: &str, body| Item { to: Some(AgentId(2)), ..item(key, Mode::Queue, body) };
+    let begin = to_ada("k1", Body::Input(Input::from_person("begin")));
+    for item in [begin, to_ada("k2", Body::Command(Command::Leave))] {
+        house.runtime.submit(house.id, &item).await.unwrap();
+        assert_eq!(house.rest().await, Rest::Idle);
+    }
+    assert_eq!(pass(&house, HOUR_MS).await, Rest::Idle);
+    assert_eq!(woken(&house).await, 0);
+    // Whoever looks for what is due does not find it again and again.
+    assert_eq!(house.store.conversation(house.id).await.unwrap().sums.wake_at, None);
 }
