@@ -130,8 +130,11 @@ impl Driver {
             self.finish(sheet, agent, id, Status::Success, "that time has passed");
             return Ok(());
         }
+        let before = sheet.mark();
         let set = TimerSet { when, every_ms: None, call: Some(id), text: Arc::default() };
-        sheet.place_for(agent, set, id);
+        if !sheet.place_for(agent, set, id) {
+            self.not_whole(sheet, before, agent, id, "not waited: there are too many timers");
+        }
         Ok(())
     }
 

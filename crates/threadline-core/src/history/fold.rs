@@ -2,6 +2,7 @@
 
 mod agent;
 mod calls;
+mod peers;
 
 use std::sync::Arc;
 
@@ -9,14 +10,14 @@ use super::batch::{Interaction, LastMessage, MessageKind};
 use super::counts::{Counts, gist, one_line};
 use super::entry::Entry;
 use super::fact::{
-    AgentJoined, CALL_AGENT, CallMode, Described, Fact, Input, Invocation, InvocationFailed,
+    AgentJoined, Described, EndReason, Fact, Input, Invocation, InvocationFailed,
     Output, Purpose, Recap, Sender, Stop, TimerSet, ToolResults, Usage,
 };
 use super::rule::Rule;
 use super::sections::Levels;
 use super::state::{
-    Agent, Caller, Correction, Finished, Ledger, OpenCall, OpenOutput, PathState, Peer, RecapRange,
-    Reply, Stage, Timer, Turn,
+    Agent, Correction, Finished, Ledger, OpenCall, OpenOutput, PathState, RecapRange, Stage, Timer,
+    Turn,
 };
 use crate::id::{AgentId, Seq};
 use crate::outline::{OutlineRow, RowKind};
@@ -31,8 +32,6 @@ pub const TIMERS_CAP: usize = 1024;
 pub const RECAPS_CAP: usize = 1024;
 /// The most widgets of an agent.
 pub const WIDGETS_CAP: usize = 256;
-/// The most answers that wait for agents that did not wait for them; one beyond is not delivered.
-const REPLIES_CAP: usize = 1024;
 /// The most rules.
 pub const POLICIES_CAP: usize = 1024;
 /// The most different tools that a turn's line names; the rest are not listed.
@@ -112,7 +111,9 @@ impl PathState {
                     return Err(Rule::NotResting(entry.agent));
                 }
                 agent.present = false;
+                // Nobody is there any more whom an answer could reach or a timer could wake.
                 self.replies.retain(|reply| reply.to != entry.agent);
+                self.timers.retain(|_, timer| timer.agent != entry.agent);
             }
             Fact::InstructionSet(_) => {
                 self.agent_mut(entry.agent)?.instruction = Some((entry.seq, counts.tokens.live));
@@ -143,7 +144,7 @@ impl PathState {
                 self.known(entry.agent)?;
                 self.timers.remove(&cleared.timer).ok_or(Rule::NoTimer(cleared.timer))?;
             }
-            Fact::TurnEnded(_) => return self.turn_ended(entry, counts).map(Some),
+            Fact::TurnEnded(ended) => return self.turn_ended(entry, ended.reason, counts).map(Some),
             Fact::Recap(recap) => return self.recap(entry, recap, counts),
             Fact::Pinned(pinned) => {
                 self.known(entry.agent)?;
@@ -175,9 +176,10 @@ impl PathState {
         Ok(None)
     }
 
-    /// Takes back what is open: no answer is waited for any more, and calls that are not finished
-    /// must not start.
+    /// Takes back what is open: no answer is waited for or delivered any more, and calls that are
+    /// not finished must not start.
     pub(super) fn withdraw(&mut self) {
+        self.replies.clear();
         let is_open = |agent: &Arc<Agent>| {
             agent.in_turn() || agent.invoking.is_some() || agent.invoking_aside.is_some()
         };
@@ -251,6 +253,7 @@ impl PathState {
             self.timer_fired(set, entry)?;
         }
         let caller = self.caller_of(entry.agent, &input.from);
+        let works_for = caller.map(|caller| self.works_for(caller)).unwrap_or_default();
         let by_person = matches!(input.from, Sender::Person { .. });
         if by_person {
             self.alone = 0;
@@ -263,7 +266,7 @@ impl PathState {
                 let agent = self.agent_mut(entry.agent)?;
                 agent.stage = Stage::Asked;
                 let turn = Turn::new(entry.seq, transcript, agent, pins, peers);
-                agent.turn = Some(Turn { caller, ..turn });
+                agent.turn = Some(Turn { caller, works_for, ..turn });
                 agent.ended = None;
                 self.last_turn = Some(entry.seq);
                 self.alone = self.alone.saturating_add(u32::from(!by_person));
@@ -298,49 +301,6 @@ impl PathState {
         Ok(row)
     }
 
-    /// The call that an input comes from; one that answers a call comes from none, and is
-    /// delivered by this.
-    fn caller_of(&mut self, to: AgentId, from: &Sender) -> Option<Caller> {
-        let Sender::Agent { agent, call: Some(call) } = *from else { return None };
-        let answers = |reply: &Reply| reply.to == to && reply.call == call && reply.from == agent;
-        if let Some(place) = self.replies.iter().position(answers) {
-            self.replies.remove(place);
-            return None;
-        }
-        let mut calls = self.agents.get(&agent)?.open_calls();
-        let (_, open) = calls.find(|(id, _)| *id == call)?;
-        let mode = open.child.filter(|(child, _)| *child == to).map(|(_, mode)| mode)?;
-        Some(Caller { agent, call, mode })
-    }
-
-    /// The agents that one may call, by name.
-    fn peers(&self, of: AgentId) -> Arc<Vec<Peer>> {
-        let calls = |joined: &AgentJoined| joined.tools.iter().any(|name| &**name == CALL_AGENT);
-        if !self.agents.get(&of).is_some_and(|agent| calls(&agent.joined)) {
-            return Arc::default();
-        }
-        let others = self.agents.iter().filter(|(id, agent)| **id != of && agent.present);
-        let peer = |joined: &AgentJoined| Peer {
-            name: Arc::clone(&joined.name),
-            description: Arc::clone(&joined.description),
-        };
-        let mut peers: Vec<Peer> = others.map(|(_, agent)| peer(&agent.joined)).collect();
-        peers.sort();
-        Arc::new(peers)
-    }
-
-    /// A turn has ended: who called and did not wait gets an answer.
-    fn ended(&mut self, of: AgentId, at: Seq) {
-        let Some(agent) = self.agents.get_mut(&of).map(Arc::make_mut) else { return };
-        agent.ended = Some(at);
-        let caller = agent.turn.as_ref().and_then(|turn| turn.caller);
-        if let Some(Caller { agent: to, call, mode: CallMode::Send }) = caller
-            && self.replies.len() < REPLIES_CAP
-        {
-            self.replies.push(Reply { to, call, from: of, ended: at });
-        }
-    }
-
     fn output(
         &mut self,
         entry: &Entry,
@@ -359,7 +319,7 @@ impl PathState {
             turn.took_output(output, &text);
         }
         let calls: Vec<OpenCall> =
-            output.calls().map(|call| OpenCall::new(&call.name, call.complete)).collect();
+            output.calls().map(OpenCall::new).collect();
         let rests = if calls.is_empty() { agent.rests_after(output) } else { false };
         if !calls.is_empty() {
             agent.stage = Stage::Calling(OpenOutput { output: entry.seq, calls });
@@ -375,7 +335,7 @@ impl PathState {
             self.message(entry, MessageKind::Answer, || text);
         }
         if rests {
-            self.ended(entry.agent, entry.seq);
+            self.ended(entry.agent, entry.seq, false);
         }
         if let Some((invocation, ours)) = expected {
             self.correct(invocation, ours, output.usage.input);
@@ -493,7 +453,12 @@ impl PathState {
         Ok(())
     }
 
-    fn turn_ended(&mut self, entry: &Entry, counts: Counts) -> Result<OutlineRow, Rule> {
+    fn turn_ended(
+        &mut self,
+        entry: &Entry,
+        reason: EndReason,
+        counts: Counts,
+    ) -> Result<OutlineRow, Rule> {
         let agent = self.agent_mut(entry.agent)?;
         match &agent.stage {
             Stage::Resting => return Err(Rule::NoTurn),
@@ -502,7 +467,7 @@ impl PathState {
         }
         agent.invoking = None;
         let row = agent.row(entry, RowKind::Ended, counts, counts.tokens.live, gist(&entry.fact));
-        self.ended(entry.agent, entry.seq);
+        self.ended(entry.agent, entry.seq, reason == EndReason::Withdrawn);
         Ok(row)
     }
 

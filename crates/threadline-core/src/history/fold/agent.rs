@@ -117,6 +117,7 @@ impl Turn {
             pins,
             peers,
             caller: None,
+            works_for: Vec::new(),
             route: None,
             media: Vec::new(),
             frozen: Vec::new(),

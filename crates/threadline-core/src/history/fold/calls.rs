@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::super::counts::{Counts, result_gist};
 use super::super::entry::Entry;
 use super::super::fact::{
-    AgentCalled, AgentReturned, ApprovalAsked, ApprovalGiven, Effect, Status, ToolFinished,
-    ToolStarted,
+    AgentCalled, AgentReturned, ApprovalAsked, ApprovalGiven, CALL_AGENT, Effect, Status, ToolCall,
+    ToolFinished, ToolStarted,
 };
 use super::super::rule::Rule;
 use super::super::state::{Approval, Finished, OpenCall, PathState, Stage, Started};
@@ -164,10 +164,11 @@ impl PathState {
 }
 
 impl OpenCall {
-    pub(super) fn new(name: &Arc<str>, complete: bool) -> Self {
+    pub(super) fn new(call: &ToolCall) -> Self {
         Self {
-            name: Arc::clone(name),
-            complete,
+            name: Arc::clone(&call.name),
+            complete: call.complete,
+            wants: wants(call),
             withdrawn: false,
             started: None,
             finished: None,
@@ -176,4 +177,16 @@ impl OpenCall {
             timer: None,
         }
     }
+}
+
+/// The agent that a call is for, as its model wrote it.
+fn wants(call: &ToolCall) -> Option<Arc<str>> {
+    #[derive(serde::Deserialize)]
+    struct Named {
+        name: Arc<str>,
+    }
+    if &*call.name != CALL_AGENT {
+        return None;
+    }
+    serde_json::from_str(&call.arguments).ok().map(|Named { name }| name)
 }
