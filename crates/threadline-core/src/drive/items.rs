@@ -241,7 +241,7 @@ impl Driver {
         self.cancel_turn(agent, Some(item), out);
         // Those who work for it stop with it.
         for child in Self::children(sheet.draft.history(), agent) {
-            if !self.cancelling.contains_key(&child) {
+            if !planted!(LeaveChildren) && !self.cancelling.contains_key(&child) {
                 self.cancel_turn(child, None, out);
             }
         }
@@ -285,7 +285,7 @@ impl Driver {
             let runs = self.running.values().any(|running| running.agent == agent);
             // A turn ends after those that were begun for it, so that none of them is left.
             let children = Self::children(sheet.draft.history(), agent);
-            let ended = !runs && children.is_empty() && {
+            let ended = !runs && (children.is_empty() || planted!(LeaveChildren)) && {
                 let ending = Ending {
                     takes: cancelling.item.filter(|item| !sheet.draft.takes(*item)),
                     partial: cancelling.partial.clone(),

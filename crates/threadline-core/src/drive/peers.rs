@@ -14,6 +14,7 @@ use serde::Deserialize;
 use super::Driver;
 use super::calls::CallText;
 use super::place::{Beside, Sheet, SheetMark};
+use super::planted::planted;
 use super::step::{Step, next_step};
 use crate::history::History;
 use crate::history::entry::Entry;
@@ -187,7 +188,7 @@ impl Driver {
         if child == agent {
             return Err("an agent cannot call itself: do the task, or call another".to_owned());
         }
-        if self.waits_for(sheet, child, agent) {
+        if self.waits_for(sheet, child, agent) && !planted!(WaitInCircles) {
             return Err(format!("{name} waits for your answer: give it, then call {name}"));
         }
         let limits = &self.setting.limits;
@@ -260,9 +261,11 @@ impl Driver {
                 ..written.finished(call, status, "")
             };
             let before = sheet.mark();
-            let returned = AgentReturned { call, child, ended: at };
-            let placed = sheet.place(agent, returned, Beside::cause(at)).is_ok()
-                && Self::place_finished(sheet, agent, finished, None);
+            let times = if planted!(ReturnTwice) { 2 } else { 1 };
+            let placed = (0..times).all(|_| {
+                let returned = AgentReturned { call, child, ended: at };
+                sheet.place(agent, returned, Beside::cause(at)).is_ok()
+            }) && Self::place_finished(sheet, agent, finished, None);
             if !placed {
                 let words = "its answer was too large to be recorded";
                 self.not_whole(sheet, before, agent, call, words);
@@ -340,7 +343,7 @@ impl Driver {
     /// The agent for which this one works that may not use a tool, if one may not.
     pub(super) fn beyond(history: &History, agent: AgentId, tool: &str) -> Option<Arc<str>> {
         let may = |of: &Agent| of.joined.tools.iter().any(|name| &**name == tool);
-        let turn = history.agent(agent)?.turn.as_ref()?;
+        let turn = history.agent(agent)?.turn.as_ref().filter(|_| !planted!(ExceedCaller))?;
         let mut above = turn.works_for.iter().filter_map(|caller| history.agent(*caller));
         above.find(|caller| !may(caller)).map(|caller| Arc::clone(&caller.joined.name))
     }

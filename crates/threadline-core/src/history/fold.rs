@@ -10,8 +10,8 @@ use super::batch::{Interaction, LastMessage, MessageKind};
 use super::counts::{Counts, gist, one_line};
 use super::entry::Entry;
 use super::fact::{
-    AgentJoined, Described, EndReason, Fact, Input, Invocation, InvocationFailed,
-    Output, Purpose, Recap, Sender, Stop, TimerSet, ToolResults, Usage,
+    AgentJoined, Described, EndReason, Fact, Input, Invocation, InvocationFailed, Output, Purpose,
+    Recap, Sender, Stop, TimerSet, ToolResults, Usage,
 };
 use super::rule::Rule;
 use super::sections::Levels;
@@ -144,7 +144,9 @@ impl PathState {
                 self.known(entry.agent)?;
                 self.timers.remove(&cleared.timer).ok_or(Rule::NoTimer(cleared.timer))?;
             }
-            Fact::TurnEnded(ended) => return self.turn_ended(entry, ended.reason, counts).map(Some),
+            Fact::TurnEnded(ended) => {
+                return self.turn_ended(entry, ended.reason, counts).map(Some);
+            }
             Fact::Recap(recap) => return self.recap(entry, recap, counts),
             Fact::Pinned(pinned) => {
                 self.known(entry.agent)?;
@@ -318,8 +320,7 @@ impl PathState {
         if let Some(turn) = &mut agent.turn {
             turn.took_output(output, &text);
         }
-        let calls: Vec<OpenCall> =
-            output.calls().map(OpenCall::new).collect();
+        let calls: Vec<OpenCall> = output.calls().map(OpenCall::new).collect();
         let rests = if calls.is_empty() { agent.rests_after(output) } else { false };
         if !calls.is_empty() {
             agent.stage = Stage::Calling(OpenOutput { output: entry.seq, calls });

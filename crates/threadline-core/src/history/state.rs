@@ -502,8 +502,7 @@ impl PathState {
     /// When the next timer or question is due. A timer that wakes an agent is not due before the
     /// agent rests.
     pub fn wake_at(&self) -> Option<Timestamp> {
-        let in_turn =
-            |agent: &AgentId| self.agents.get(agent).is_some_and(|agent| agent.in_turn());
+        let in_turn = |agent: &AgentId| self.agents.get(agent).is_some_and(|agent| agent.in_turn());
         let wakes = |timer: &&Timer| timer.set.call.is_some() || !in_turn(&timer.agent);
         let timers = self.timers.values().filter(wakes).map(|timer| timer.set.when);
         timers.chain(self.questions()).min()

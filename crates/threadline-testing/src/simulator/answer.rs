@@ -102,9 +102,7 @@ fn fixed(directed: &Directed, asked: &Asked<'_>) -> Script {
             vec![tell("helper", r#""task":"one""#), tell("guard", r#""task":"two""#)]
         }
         ("one", 0) => vec![tell("clerk", r#""task":"three""#)],
-        ("two", 0) => {
-            (0..directed.calls).map(|i| call(directed.class.tool(), number(i))).collect()
-        }
+        ("two", 0) => (0..directed.calls).map(|i| call(directed.class.tool(), number(i))).collect(),
         ("three", 0) => vec![call("send_asked", number(0)), call("look", number(1))],
         // A timer, an answer that is not waited for, and a wait that it ends.
         ("second", 0) if directed.team => vec![
@@ -204,13 +202,18 @@ fn answer(choices: &mut Choices, swarm: &Swarm, asked: &Asked<'_>) -> (Vec<Plann
 }
 
 fn drawn_call(choices: &mut Choices, swarm: &Swarm, asked: &Asked<'_>, n: u64) -> Planned {
+    if swarm.mood == Mood::Bulky {
+        if swarm.team && choices.percent(30) {
+            let task = "much to do ".repeat(60_000);
+            let name = asked.others.first().map_or("helper", |name| &**name);
+            return call(CALL_AGENT, format!("{{\"name\":\"{name}\",\"task\":\"{task}\"}}"));
+        }
+        let name = if choices.percent(30) { NOTE } else { "look" };
+        return call(name, format!("{{\"n\":{}}}", BULKY + n));
+    }
     if swarm.team && choices.percent(swarm.team_calls) {
         let (name, arguments) = team::drawn_call(choices, asked.timers, asked.others, n);
         return call(name, arguments);
-    }
-    if swarm.mood == Mood::Bulky {
-        let name = if choices.percent(30) { NOTE } else { "look" };
-        return call(name, format!("{{\"n\":{}}}", BULKY + n));
     }
     let names: Vec<&str> = if swarm.mood == Mood::Eager {
         vec!["look", "set", "send", "send_known"]

@@ -180,7 +180,7 @@ impl Swarm {
             _ => Mood::Usual,
         };
         let leads = mood == Mood::Leading;
-        let team = leads || (choices.percent(45) && mood != Mood::Bulky);
+        let team = leads || choices.percent(45);
         // Some models hardly ever answer.
         let model = if (10..14).contains(&odd) { 95 } else { model };
         Self {
@@ -195,11 +195,14 @@ impl Swarm {
             plan,
             jumps,
             workers: 1 + choices.index(3),
-            inputs: 1 + choices.below(6),
+            // Agents that work together make much of little.
+            inputs: 1 + choices.below(if team { 4 } else { 6 }),
             calls: match mood {
                 Mood::Bulky => 6,
                 Mood::Eager => 4,
-                Mood::Usual | Mood::Stubborn | Mood::Tireless | Mood::Leading if team => 1 + choices.below(3),
+                Mood::Usual | Mood::Stubborn | Mood::Tireless | Mood::Leading if team => {
+                    1 + choices.below(3)
+                }
                 Mood::Usual | Mood::Stubborn | Mood::Tireless | Mood::Leading => choices.below(5),
             },
             harmless: choices.pick(&[0, 20, 50, 80]).copied().unwrap_or(0),
@@ -215,15 +218,17 @@ impl Swarm {
             timer_ms: choices.percent(20).then(|| choices.below(9_000)),
             lingers: choices.percent(50),
             limits: Limits {
-                steps: if odd.is_multiple_of(3) { 20 } else { 6 },
+                steps: if odd.is_multiple_of(3) && !team { 20 } else { 6 },
                 calls: if odd.is_multiple_of(4) { 5 } else { 14 },
                 side_by_side: match mood {
                     Mood::Bulky => 8,
                     Mood::Eager => 2,
-                    Mood::Usual | Mood::Stubborn | Mood::Tireless | Mood::Leading => 1 + choices.index(4),
+                    Mood::Usual | Mood::Stubborn | Mood::Tireless | Mood::Leading => {
+                        1 + choices.index(4)
+                    }
                 },
                 depth: if leads { 2 + choices.index(2) } else { 1 + choices.index(3) },
-                alone: u32::try_from(2 + choices.below(7)).unwrap_or(2) + if leads { 6 } else { 0 },
+                alone: u32::try_from(2 + choices.below(7)).unwrap_or(2) + if leads { 4 } else { 0 },
                 ..limits()
             },
             policy: rules::operator(choices),

@@ -70,9 +70,7 @@ impl World {
             }
             Fact::Note(note) => {
                 let late = |call: &CallId| note.text.contains(&format!("about call {call} of"));
-                if note.text.starts_with("nobody asks")
-                    && self.check.peers.asked.iter().any(late)
-                {
+                if note.text.starts_with("nobody asks") && self.check.peers.asked.iter().any(late) {
                     self.hit(Mark::ChildAskedInVain);
                 }
             }
@@ -226,7 +224,8 @@ impl World {
                 self.hit(if begins { Mark::ReplyAtRest } else { Mark::ReplyEndedWait });
             }
             owed => {
-                let text = format!("agent {} gets an answer to {call}; owed: {owed:?}", entry.agent);
+                let text =
+                    format!("agent {} gets an answer to {call}; owed: {owed:?}", entry.agent);
                 self.fail("answers", text);
             }
         }
@@ -292,13 +291,15 @@ impl World {
     pub(super) fn check_tree(&mut self) {
         let history = self.store.history().clone();
         let agents = &history.state().agents;
-        for (child, caller) in agents.iter().filter_map(|(id, agent)| Some((*id, agent.caller()?))) {
+        for (child, caller) in agents.iter().filter_map(|(id, agent)| Some((*id, agent.caller()?)))
+        {
             let waits = history.agent(caller.agent).is_some_and(|agent| {
                 let mut open = agent.open_calls().filter(|(_, call)| call.finished.is_none());
                 open.any(|(id, call)| id == caller.call && call.asks() == Some(child))
             });
             if !waits {
-                let text = format!("agent {child} works for {}, which no longer waits", caller.call);
+                let text =
+                    format!("agent {child} works for {}, which no longer waits", caller.call);
                 return self.fail("left behind", text);
             }
             let up = |agent: AgentId| Some(history.agent(agent)?.caller()?.agent);

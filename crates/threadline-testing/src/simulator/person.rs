@@ -191,9 +191,7 @@ impl World {
                     if self.swarm.team { team::lesser_member() } else { gear::lesser_agent() };
                 (Mode::Queue, Body::Command(Command::Join(lesser)))
             }
-            Act::Join(index) => {
-                (Mode::Queue, Body::Command(Command::Join(team::member(index))))
-            }
+            Act::Join(index) => (Mode::Queue, Body::Command(Command::Join(team::member(index)))),
             Act::Dismiss => {
                 to = to.or(Some(AgentId(2)));
                 (Mode::Queue, Body::Command(Command::Leave))

@@ -43,7 +43,10 @@ pub(super) fn member(index: usize) -> AgentJoined {
 pub(super) fn lesser_member() -> AgentJoined {
     let member = member(0);
     let kept = |name: &Arc<str>| !matches!(&**name, "set" | "send" | "look" | "send_known");
-    AgentJoined { tools: member.tools.iter().filter(|name| kept(name)).cloned().collect(), ..member }
+    AgentJoined {
+        tools: member.tools.iter().filter(|name| kept(name)).cloned().collect(),
+        ..member
+    }
 }
 
 /// A call to another agent, or one about time: its tool and its arguments.

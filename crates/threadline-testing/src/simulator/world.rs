@@ -106,7 +106,9 @@ impl World {
         let mut choices = Choices::new(seed);
         let swarm = match options.course {
             Course::Drawn => Swarm::drawn(&mut choices),
-            Course::Directed(directed) => Swarm::directed(directed.fault, directed.at, directed.team),
+            Course::Directed(directed) => {
+                Swarm::directed(directed.fault, directed.at, directed.team)
+            }
         };
         let mut split = || Choices::new(choices.any());
         let draws = Draws {
@@ -186,7 +188,8 @@ impl World {
         let stamp = Stamp { at: self.wall(), ids: &*setting.ids, counter: &*setting.counter };
         let first = AgentId::FIRST;
         let instruction = InstructionSet { text: "do what you are asked".into() };
-        let joins = |index| if self.swarm.team { team::member(index) } else { gear::agent_at(index) };
+        let joins =
+            |index| if self.swarm.team { team::member(index) } else { gear::agent_at(index) };
         let mut facts: Vec<Proposal> = (1..)
             .zip(0..self.swarm.agents)
             .map(|(id, index)| Proposal::new(AgentId(id), joins(index), &*setting.counter))
