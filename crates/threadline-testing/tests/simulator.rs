@@ -97,7 +97,10 @@ fn seeds() {
 }
 
 fn directed(fault: Option<Fault>, at: u64, calls: u32, class: Class) -> Options {
-    Options { course: Course::Directed(Directed { fault, at, calls, class }), traced: false }
+    Options {
+        course: Course::Directed(Directed { fault, at, calls, class, team: false }),
+        traced: false,
+    }
 }
 
 /// Every fault before every command and every event of a fixed conversation.

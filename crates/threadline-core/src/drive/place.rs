@@ -405,7 +405,10 @@ impl Driver {
     ) -> Option<Ending> {
         let limits = &self.setting.limits;
         let turn = turn_of(history, agent)?;
-        if calls.iter().any(|(_, step)| matches!(step, CallStep::Started { .. })) {
+        // What has begun goes on: also another agent's turn, which would be left without its end.
+        let has_begun =
+            |step: &CallStep| matches!(step, CallStep::Started { .. } | CallStep::Waits);
+        if calls.iter().any(|(_, step)| has_begun(step)) {
             return None;
         }
         if turn.calls > limits.calls {

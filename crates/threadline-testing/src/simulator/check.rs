@@ -22,7 +22,9 @@ use super::answer::tags;
 use super::chaos::Mood;
 use super::execute::must_not_repeat;
 use super::mark::Mark;
+use super::peers::Peers;
 use super::store::Letter;
+use super::timers::Timers;
 use super::world::World;
 
 /// What the checkers remember.
@@ -40,6 +42,10 @@ pub(super) struct Check {
     failures: BTreeMap<AgentId, u32>,
     /// Which they were.
     pub(super) tried: BTreeMap<AgentId, Vec<(Invocation, FailureKind)>>,
+    /// What agents ask of one another, and what they owe.
+    pub(super) peers: Peers,
+    /// The timers that are set.
+    pub(super) timers: Timers,
 }
 
 impl Check {
@@ -88,8 +94,12 @@ impl World {
         }
         for placed in &batch.entries {
             let before = self.store.state_at(placed.entry.seq.before()).map(|(h, _)| h.clone());
-            self.check_entry(&placed.entry, &before.unwrap_or_default(), rewinds);
+            let before = before.unwrap_or_default();
+            self.check_entry(&placed.entry, &before, rewinds);
+            self.check_peers(&placed.entry, &before);
+            self.check_timers(&placed.entry, &before);
         }
+        self.check_tree();
     }
 
     /// Whatever is durable can be shown to a model.
@@ -180,7 +190,9 @@ impl World {
                 if failures > 0 {
                     self.hit(Mark::Retried);
                 }
-                if agent.and_then(|a| a.turn.as_ref()).is_some_and(|turn| turn.input == "third") {
+                let input = agent.and_then(|a| a.turn.as_ref()).map(|turn| turn.input.as_str());
+                let endless = if self.swarm.team { "endless" } else { "third" };
+                if input == Some(endless) {
                     self.sees_endless_answer();
                 }
             }
@@ -276,7 +288,8 @@ impl World {
             }
             Fact::Note(note) => self.mark_refusal(&note.text),
             Fact::InstructionSet(_) => self.hit(Mark::Instructed),
-            Fact::AgentJoined(_) => self.hit(Mark::JoinedAgain),
+            Fact::AgentJoined(_) if agent.is_some() => self.hit(Mark::JoinedAgain),
+            Fact::AgentJoined(_) => self.hit(Mark::Joined),
             Fact::AgentLeft(_) => self.hit(Mark::Left),
             _ => {}
         }
@@ -521,6 +534,7 @@ impl World {
         }
         self.check_inputs();
         self.check_effects();
+        self.check_nothing_owed();
     }
 
     fn check_inputs(&mut self) {

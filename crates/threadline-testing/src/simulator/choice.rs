@@ -49,7 +49,7 @@ impl World {
         let by_order = started.why.starts_with("route default (fallback)");
         // One whose window is too small is passed over in its turn.
         if passed > 0 && untried && by_order && !started.why.contains("too long") {
-            let text = format!("{} is asked again before another", asked.model);
+            let text = format!("{} is asked again before another: {}", asked.model, started.why);
             return self.fail("choice", text);
         }
         match last {
