@@ -235,6 +235,7 @@ fn print(agent: &Listed<'_>, view: &mut View) -> anyhow::Result<()> {
         let again =
             timer.every_ms.map_or_else(String::new, |ms| format!(", every {} s", ms / 1000));
         let text = one_line(&timer.text, LINE_CAP);
+        let text = if text.is_empty() { "it waits" } else { &text };
         let told = format!("      timer {} at {}{again}: {text}", timer.timer, timer.when);
         view.row(Line::new().dim(told))?;
     }
