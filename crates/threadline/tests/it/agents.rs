@@ -80,7 +80,7 @@ fn a_planner_asks_two_workers() {
     ✗ bob: read_file failed: could not read note.txt
     ");
     let thread = home.run(&["show", "last", "--agent", "ada"]).shown();
-    assert!(thread.contains("from planner") && !thread.contains("read_file"), "{thread}");
+    assert!(thread.contains("from planner") && !thread.contains("→ read_file"), "{thread}");
 }
 
 #[test]
