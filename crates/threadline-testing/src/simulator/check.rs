@@ -383,6 +383,10 @@ impl World {
             if finished.status == Status::Failed && text.contains("arguments") {
                 self.hit(Mark::BadArguments);
             }
+            if rewinds && finished.status == Status::Success {
+                let text = format!("{} was recorded, and what it did is taken back", finished.call);
+                self.fail("I-13 (rewind)", text);
+            }
             if finished.status == Status::Unknown && !self.check.started.contains_key(&*key) {
                 self.fail("I-13", format!("{} was never started", finished.call));
             }
