@@ -5,10 +5,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
+use crate::history::History;
 use crate::history::fact::{
-    Address, AgentJoined, Answer, Approver, Described, Digest, Input, PolicySet, is_default,
+    Address, AgentJoined, AgentLeft, Answer, Approver, Described, Digest, Fact, Input,
+    InstructionSet, Pinned, PolicySet, Recap, WidgetChanged, is_default,
 };
 use crate::id::{AgentId, BroadcastId, CallId, Seq};
+use crate::policy;
 
 /// The longest client key.
 pub const CLIENT_KEY_CAP_BYTES: usize = 256;
@@ -158,6 +161,45 @@ pub enum Command {
     Join(AgentJoined),
     /// Let an agent leave.
     Leave,
+}
+
+impl Command {
+    /// The fact that a change amounts to, and whose thread it belongs to; none for what takes more
+    /// than one fact. Why not, in words, if it cannot be done.
+    pub fn fact(
+        self,
+        history: &History,
+        agent: Option<AgentId>,
+    ) -> Result<Option<(AgentId, Fact)>, String> {
+        let conversation = AgentId::CONVERSATION;
+        let an_agent = || agent.ok_or_else(|| "there is no agent in it".to_owned());
+        Ok(Some(match self {
+            Self::Instruct { text } => (an_agent()?, InstructionSet { text }.into()),
+            Self::SetPolicy(policy) => {
+                policy::check(&policy).map_err(|why| why.to_string())?;
+                (conversation, policy.into())
+            }
+            Self::ChangeWidget { widget, change } => {
+                (an_agent()?, WidgetChanged { widget, change, call: None }.into())
+            }
+            Self::Describe(described) => (conversation, described.into()),
+            Self::Pin { seq, on } => (conversation, Pinned { seq, on }.into()),
+            Self::Join(joined) => {
+                let agents = &history.state().agents;
+                let next = agents.keys().next_back().map_or(AgentId::FIRST, |id| AgentId(id.0 + 1));
+                (history.state().agent_named(&joined.name).unwrap_or(next), joined.into())
+            }
+            Self::Leave => (an_agent()?, AgentLeft::default().into()),
+            Self::UndoRecap => {
+                let agent = an_agent()?;
+                let recaps = history.state().recaps.iter().filter(|recap| recap.agent == agent);
+                let newest = recaps.max_by_key(|recap| recap.seq);
+                let newest = newest.ok_or("there is no recap to take back")?;
+                (agent, Recap { from: newest.from, to: newest.to, ..Recap::default() }.into())
+            }
+            Self::Rewind { .. } | Self::Recap { .. } => return Ok(None),
+        }))
+    }
 }
 
 #[cfg(test)]

@@ -7,20 +7,17 @@ use super::appending::Move;
 use super::asking::What;
 use super::command::{Command, Notice, Stopped};
 use super::event::{Alarm, Past, Setback, Ticket};
+use super::peers::is_owed;
 use super::place::{Beside, Ending, Landed, NotPlaced, Sheet};
 use super::planted::planted;
 use super::step::{CallStep, RunState, Step, next_step, run_state};
 use crate::clock::Timestamp;
 use crate::history::Stamp;
 use crate::history::batch::Taken;
-use crate::history::fact::{
-    AgentLeft, Answer, ApprovalGiven, Approver, EndReason, Fact, Input, InstructionSet, Note,
-    Pinned, Recap, WidgetChanged,
-};
-use crate::history::state::{Agent, RecapRange, Stage};
+use crate::history::fact::{Answer, ApprovalGiven, Approver, EndReason, Input, Note};
+use crate::history::state::{Agent, Stage};
 use crate::id::{AgentId, CallId, Seq};
 use crate::inbox::{self, Body, Item, ItemNumber, Mode};
-use crate::policy;
 use crate::provider::Partial;
 
 /// How long to wait before the state that a rewind leads to is read again.
@@ -189,39 +186,11 @@ impl Driver {
         agent: Option<AgentId>,
         command: inbox::Command,
     ) -> Result<(), NotPlaced> {
-        let conversation = AgentId::CONVERSATION;
-        let an_agent =
-            || agent.ok_or_else(|| NotPlaced::Refused("there is no agent in it".to_owned()));
-        let (of, fact): (AgentId, Fact) = match command {
-            inbox::Command::Instruct { text } => (an_agent()?, InstructionSet { text }.into()),
-            inbox::Command::SetPolicy(policy) => {
-                policy::check(&policy).map_err(|why| NotPlaced::Refused(why.to_string()))?;
-                (conversation, policy.into())
-            }
-            inbox::Command::ChangeWidget { widget, change } => {
-                (an_agent()?, WidgetChanged { widget, change, call: None }.into())
-            }
-            inbox::Command::Describe(described) => (conversation, described.into()),
-            inbox::Command::Pin { seq, on } => (conversation, Pinned { seq, on }.into()),
-            inbox::Command::Join(joined) => {
-                let agents = &sheet.draft.history().state().agents;
-                let named = sheet.draft.history().state().agent_named(&joined.name);
-                let next = agents.keys().next_back().map_or(AgentId::FIRST, |id| AgentId(id.0 + 1));
-                (named.unwrap_or(next), joined.into())
-            }
-            inbox::Command::Leave => (an_agent()?, AgentLeft::default().into()),
-            inbox::Command::UndoRecap => {
-                let agent = an_agent()?;
-                let recaps = sheet.draft.history().state().recaps.iter();
-                let newest = recaps.filter(|recap| recap.agent == agent).max_by_key(|r| r.seq);
-                let Some(RecapRange { from, to, .. }) = newest.copied() else {
-                    return Err(NotPlaced::Refused("there is no recap to take back".to_owned()));
-                };
-                (agent, Recap { from, to, ..Recap::default() }.into())
-            }
-            inbox::Command::Rewind { .. } | inbox::Command::Recap { .. } => return Ok(()),
-        };
-        sheet.place(of, fact, Beside::takes(number)).map(drop)
+        let fact = command.fact(sheet.draft.history(), agent).map_err(NotPlaced::Refused)?;
+        match fact {
+            Some((of, fact)) => sheet.place(of, fact, Beside::takes(number)).map(drop),
+            None => Ok(()),
+        }
     }
 
     /// Begins to stop a turn: no more answers, no more starts; what runs is told to end.
@@ -283,9 +252,11 @@ impl Driver {
     pub(super) fn place_cancels(&mut self, sheet: &mut Sheet<'_>) {
         for (agent, cancelling) in std::mem::take(&mut self.cancelling) {
             let runs = self.running.values().any(|running| running.agent == agent);
-            // A turn ends after those that were begun for it, so that none of them is left.
-            let children = Self::children(sheet.draft.history(), agent);
-            let ended = !runs && (children.is_empty() || planted!(LeaveChildren)) && {
+            // A turn ends after those that were begun for it, so that none of them is left, and
+            // once it was told how they ended.
+            let history = sheet.draft.history();
+            let waits = !Self::children(history, agent).is_empty() || is_owed(history, agent);
+            let ended = !runs && (!waits || planted!(LeaveChildren)) && {
                 let ending = Ending {
                     takes: cancelling.item.filter(|item| !sheet.draft.takes(*item)),
                     partial: cancelling.partial.clone(),

@@ -386,6 +386,12 @@ fn owes(history: &History, child: AgentId) -> Option<Caller> {
     Some(caller)
 }
 
+/// Whether an agent waits for the answer of one whose turn has ended.
+pub(super) fn is_owed(history: &History, agent: AgentId) -> bool {
+    let mut agents = history.state().agents.keys();
+    agents.any(|child| owes(history, *child).is_some_and(|caller| caller.agent == agent))
+}
+
 /// The entries that ended turns of which someone is still to be told.
 pub(super) fn wanted_endings(history: &History) -> impl Iterator<Item = Seq> {
     let agents = &history.state().agents;

@@ -94,6 +94,13 @@ impl Default for Limits {
     }
 }
 
+/// The tools that drivers themselves see to: calling other agents, waiting, being woken. An agent
+/// has those that it names, like any others.
+pub fn own_tools() -> [ToolSpec; 4] {
+    let [wait, set_timer, clear_timer] = timing::specs();
+    [peers::spec(), wait, set_timer, clear_timer]
+}
+
 /// The tools that can be run, each name once, with their schemas read.
 #[derive(Clone, Debug, Default)]
 pub struct Toolset(BTreeMap<Arc<str>, Known>);
@@ -147,7 +154,7 @@ impl Toolset {
         widgets: &Registry,
     ) -> Result<Self, ToolsetRefused> {
         let mut tools = BTreeMap::new();
-        let own = timing::specs().into_iter().chain([peers::spec()]).map(Arc::new);
+        let own = own_tools().into_iter().map(Arc::new);
         for spec in specs.into_iter().chain(widgets.all_tools()).chain(own) {
             let name = Arc::clone(&spec.name);
             if tools.insert(Arc::clone(&name), Known::new(spec)?).is_some() {

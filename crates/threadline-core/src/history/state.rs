@@ -348,6 +348,16 @@ pub struct Timer {
     pub set: TimerSet,
 }
 
+impl Timer {
+    /// When it fires next after it fired at a time: one that repeats does so in the future,
+    /// however many times were missed.
+    pub fn next(&self, fired: Timestamp) -> Option<Timestamp> {
+        let every = self.set.every_ms.filter(|every| *every > 0)?;
+        let missed = fired.millis_since(self.set.when) / every;
+        Some(self.set.when.plus_millis(every.saturating_mul(missed.saturating_add(1))))
+    }
+}
+
 /// A recap and what it stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecapRange {

@@ -55,7 +55,15 @@ pub(crate) struct House {
 }
 
 impl House {
+    /// With a model that calls its tool for an input and answers to its result.
     pub(crate) fn open(plan: &Plan) -> Outcome<Self> {
+        let answer = text(7, ANSWER_BYTES).into();
+        let latency = Duration::from_millis(plan.latency_ms);
+        Self::with(plan, Arc::new(Fake { latency, answer }))
+    }
+
+    /// With another model.
+    pub(crate) fn with(plan: &Plan, model: Arc<dyn Provider>) -> Outcome<Self> {
         let clock = Arc::new(ManualClock::new());
         let store = Arc::new(SqliteStore::open(SqliteOptions {
             path: plan.path.clone(),
@@ -68,10 +76,9 @@ impl House {
         })?);
         // A file that is opened again goes on with other ids.
         let seed = std::fs::metadata(&plan.path)?.len();
-        let answer = text(7, ANSWER_BYTES).into();
         let world = World::new(
             Arc::clone(&store) as Arc<dyn Storage>,
-            Arc::new(Fake { latency: Duration::from_millis(plan.latency_ms), answer }),
+            model,
             Arc::new(StaticModels::new([Fake::target(plan.window_tokens)])),
             vec![Arc::new(Look::new())],
             Vec::new(),
@@ -208,34 +215,44 @@ impl Fake {
 
 impl Provider for Fake {
     fn invoke(&self, request: Request) -> DeltaStream {
-        let block = BlockIndex(0);
-        let (kind, text) = match request.context.parts.last().map(|part| &part.body) {
+        let block = match request.context.parts.last().map(|part| &part.body) {
             Some(Body::Input(input)) => {
-                let kind = BlockKind::ToolCall { name: "look".into(), provider_id: None };
-                (kind, format!(r#"{{"at":"{}"}}"#, input.text).into())
+                called("look", format!(r#"{{"at":"{}"}}"#, input.text).into())
             }
             _ => (BlockKind::Text, Arc::clone(&self.answer)),
         };
-        let (body_digest, encoder_version) = (Digest::of(b""), 0);
-        let repairs = Vec::new();
-        let deltas = [
-            Delta::Prepared(Prepared { body_digest, encoder_version, repairs }),
-            Delta::Started(Metadata::new()),
-            Delta::Begin { block, kind },
-            Delta::Fragment { block, text },
-            Delta::End { block },
-            Delta::Finished { stop: Stop::Done, metadata: Metadata::new() },
-        ];
-        let latency = self.latency;
-        Box::pin(stream::iter(deltas).then(move |delta| async move {
-            if let Delta::Begin { .. } = delta
-                && latency > Duration::ZERO
-            {
-                tokio::time::sleep(latency).await;
-            }
-            Ok(delta)
-        }))
+        answered(vec![block], self.latency)
     }
+}
+
+/// A call as a model writes it.
+pub(crate) fn called(name: &str, arguments: Arc<str>) -> (BlockKind, Arc<str>) {
+    (BlockKind::ToolCall { name: name.into(), provider_id: None }, arguments)
+}
+
+/// An answer of these blocks that begins after a while.
+pub(crate) fn answered(blocks: Vec<(BlockKind, Arc<str>)>, latency: Duration) -> DeltaStream {
+    let (body_digest, encoder_version) = (Digest::of(b""), 0);
+    let repairs = Vec::new();
+    let mut deltas = vec![
+        Delta::Prepared(Prepared { body_digest, encoder_version, repairs }),
+        Delta::Started(Metadata::new()),
+    ];
+    for (number, (kind, text)) in (0..).zip(blocks) {
+        let block = BlockIndex(number);
+        deltas.push(Delta::Begin { block, kind });
+        deltas.push(Delta::Fragment { block, text });
+        deltas.push(Delta::End { block });
+    }
+    deltas.push(Delta::Finished { stop: Stop::Done, metadata: Metadata::new() });
+    Box::pin(stream::iter(deltas).then(move |delta| async move {
+        if let Delta::Begin { block: BlockIndex(0), .. } = delta
+            && latency > Duration::ZERO
+        {
+            tokio::time::sleep(latency).await;
+        }
+        Ok(delta)
+    }))
 }
 
 pub(crate) fn assistant() -> NewAgent {

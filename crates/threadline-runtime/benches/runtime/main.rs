@@ -1,10 +1,11 @@
 //! What driving conversations costs: how it grows with their length, their number and their peers.
 //!
 //! `cargo bench -p threadline-runtime` measures; names after `--` choose what (`turns`, `peers`,
-//! `crowd`, `idle`, `widget`). `-- --smoke`, or a run as a test, does the same with small numbers, to see
-//! that everything runs. Both sides of a ratio are measured in one run, in turns. `--python=PATH`
+//! `children`, `crowd`, `idle`, `widget`). `-- --smoke`, or a run as a test, does the same with small
+//! numbers, to see that everything runs. Both sides of a ratio are measured in one run, in turns. `--python=PATH`
 //! names the Python whose packages `peers` measures against; see `benches/peers`.
 
+mod children;
 mod crowd;
 mod house;
 mod idle;
@@ -19,9 +20,10 @@ use std::process::ExitCode;
 use threadline_testing::bench::{self, Asked, Outcome, Part};
 
 /// What is measured, by name.
-const PARTS: [Part<Setting>; 5] = [
+const PARTS: [Part<Setting>; 6] = [
     ("turns", turns::measure),
     ("peers", peers::measure),
+    ("children", children::measure),
     ("crowd", crowd::measure),
     ("idle", idle::measure),
     ("widget", widget::measure),

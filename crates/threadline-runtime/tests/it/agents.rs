@@ -1,15 +1,15 @@
-//! Agents that call each other, and agents that wait.
+//! Agents that call each other.
 
 use std::sync::Arc;
 
 use insta::assert_snapshot;
 use threadline_core::drive::{Limits, Rest};
-use threadline_core::history::fact::{AgentJoined, EndReason, Fact, Input, Status};
+use threadline_core::history::fact::{AgentJoined, EndReason, Fact, Input, Money};
 use threadline_core::id::AgentId;
-use threadline_core::inbox::{Body, Item, Mode};
+use threadline_core::inbox::{Body, Command, Item, Mode};
 use threadline_runtime::NewAgent;
 
-use crate::house::{House, house_of_many, scripted};
+use crate::house::{House, house_of_many, item, scripted};
 
 fn agent(name: &str, description: &str, tools: &[&str]) -> NewAgent {
     let joined = AgentJoined {
@@ -23,7 +23,7 @@ fn agent(name: &str, description: &str, tools: &[&str]) -> NewAgent {
 }
 
 /// A planner that may call two workers, who may call it and each other.
-async fn office(script: &str, limits: Limits) -> House {
+pub(crate) async fn office(script: &str, limits: Limits) -> House {
     let all = ["call_agent", "wait", "set_timer", "clear_timer", "read", "pay", "ask"];
     let agents = [
         agent("planner", "plans", &all),
@@ -259,35 +259,159 @@ async fn depth_tokens_and_authority_flow_down() {
     assert_eq!(house.done(), []);
 }
 
+/// What was said of turns that ended without an answer, and by whose agents.
+async fn ends(house: &House) -> Vec<String> {
+    let ends = house.entries().await.into_iter().filter_map(|entry| match entry.fact {
+        Fact::TurnEnded(ended) => {
+            Some(format!("{}: {:?} {}", entry.agent, ended.reason, ended.detail))
+        }
+        _ => None,
+    });
+    ends.collect()
+}
+
+/// A planner spends, then those it calls do, two levels down; the last would spend more.
+const SPENDING: &str = r#"
+    turn when plan
+      call call_agent {"name":"ada","task":"flower"}
+      usage 400 0
+      cost 40000000
+    then
+      say {result}
+    turn when flower
+      call call_agent {"name":"bob","task":"bird"}
+      usage 300 0
+      cost 30000000
+    then
+      say {result}
+    turn when bird
+      call read {"do":"1"}
+      usage 300 0
+      cost 30000000
+    then
+      say a lark
+"#;
+
 #[tokio::test]
-async fn a_wait_ends_with_its_time_or_with_a_message() {
+async fn what_children_spend_counts_for_their_callers() {
+    let usual = Limits::default();
+    let money = Limits { turn_cost: Some(Money(100_000_000)), ..usual };
+    let tokens = Limits { turn_tokens: Some(1_000), ..usual };
+    let mut all = Vec::new();
+    for limits in [money, tokens] {
+        let house = office(SPENDING, limits).await;
+        assert_eq!(house.say("k1", "plan").await, Rest::Idle);
+        all.extend(ends(&house).await);
+        let story = house.story().await;
+        assert!(story.contains("call_agent c10.0 failed: no answer: its turn came to a limit: "));
+        assert!(story.contains("call_agent c6.0 failed: no answer: its turn came to a limit: "));
+    }
+    assert_snapshot!(all.join("\n"), @r"
+    3: Limit(Money) $0.10 of $0.10 in one turn
+    2: Limit(Money) $0.10 of $0.10 in one turn
+    1: Limit(Money) $0.10 of $0.10 in one turn
+    3: Limit(Tokens) 1000 of 1000 tokens in one turn
+    2: Limit(Tokens) 1000 of 1000 tokens in one turn
+    1: Limit(Tokens) 1000 of 1000 tokens in one turn
+    ");
+    // With a bit more of either the last of them still answers, and its callers do.
+    let money = Limits { turn_cost: Some(Money(101_000_000)), ..usual };
+    let tokens = Limits { turn_tokens: Some(1_001), ..usual };
+    for limits in [money, tokens] {
+        let house = office(SPENDING, limits).await;
+        assert_eq!(house.say("k1", "plan").await, Rest::Idle);
+        assert_eq!(ends(&house).await, [""; 0]);
+        // What was spent for a turn that has ended says nothing of the next.
+        assert_eq!(house.say("k2", "plan").await, Rest::Idle);
+        assert_eq!(ends(&house).await, [""; 0]);
+    }
+}
+
+#[tokio::test]
+async fn who_is_sent_a_task_may_do_no_more_than_its_sender() {
     let house = office(
         r#"
-        turn when wait
-          call wait {"seconds":3600}
+        turn when top
+          call call_agent {"name":"bob","task":"middle","wait":false}
         then
-          say {result}
-        turn when hello
-          say hello
+          say sent
+        turn when middle
+          call call_agent {"name":"ada","task":"bottom","wait":false}
+          call write {"do":"1"}
+        then
+          say {result:2}
+        turn when bottom
+          call pay {"do":"2"}
+          call read {"do":"3"}
+        then
+          say {results}
+        turn when Answer
+          say noted
         "#,
         Limits::default(),
     )
     .await;
-    assert_eq!(house.say("k1", "wait").await, Rest::Time);
-    house.clock.advance_ms(3_600_000);
-    house.runtime.start(house.id);
-    house.until("the time has come").await;
+    assert_eq!(house.say("k1", "top").await, Rest::Idle);
+    let story = house.story().await;
+    assert!(story.contains("not run: planner, for whom you work, may not use write"), "{story}");
+    assert!(story.contains("not run: bob, for whom you work, may not use pay"), "{story}");
+    assert_eq!(house.done().len(), 1, "what all of them may do is done: {story}");
+}
+
+#[tokio::test]
+async fn an_agent_leaves_only_when_it_rests() {
+    let house = office(
+        r#"
+        turn when plan
+          call call_agent {"name":"ada","task":"flower"}
+        then
+          say {result}
+        turn when flower
+          call read {"do":"slow"}
+        then
+          say a rose
+        "#,
+        Limits::default(),
+    )
+    .await;
+    house.submit("k1", Body::Input(Input::from_person("plan"))).await;
+    house.until("starts read").await;
+    let leave = |key: &str| {
+        let body = Body::Command(Command::Leave);
+        Item { to: Some(AgentId(2)), ..item(key, Mode::Queue, body) }
+    };
+    house.runtime.submit(house.id, &leave("k2")).await.unwrap();
     assert_eq!(house.rest().await, Rest::Idle);
-    assert_eq!(house.say("k2", "wait").await, Rest::Time);
-    house.submit("k3", Body::Input(Input::from_person("hello"))).await;
-    house.until("ended early").await;
+    house.runtime.submit(house.id, &leave("k3")).await.unwrap();
     assert_eq!(house.rest().await, Rest::Idle);
-    let entries = house.entries().await;
-    let told = entries.iter().filter_map(|entry| match &entry.fact {
-        Fact::ToolFinished(finished) if finished.status == Status::Success => {
-            Some(finished.result[0].text.to_string())
-        }
-        _ => None,
-    });
-    assert_eq!(told.collect::<Vec<_>>(), ["the time has come", "ended early: a message came"]);
+    assert_eq!(house.say("k4", "plan").await, Rest::Idle);
+    assert_snapshot!(house.story().await, @r#"
+    @ bob joins tools=call_agent,read,write: knows birds
+    user {"client_key":"k1"}: plan
+    planner asks scripted/scripted
+    planner: → call_agent {"name":"ada","task":"flower"}
+    planner c6.0 calls ada
+    planner c6.0 to ada: flower
+    ada asks scripted/scripted
+    ada: → read {"do":"slow"}
+    read c10.0 starts read
+    note refused: entry 12 (agent_left): agent 2 is in the middle of a turn, or is the caller itself
+    read c10.0 ok: done
+    ada results
+    ada asks scripted/scripted
+    ada: a rose
+    ada returns to c6.0
+    call_agent c6.0 ok: a rose
+    planner results
+    planner asks scripted/scripted
+    planner: a rose
+    @ ada leaves
+    user {"client_key":"k4"}: plan
+    planner asks scripted/scripted
+    planner: → call_agent {"name":"ada","task":"flower"}
+    call_agent c25.0 failed: there is no agent named "ada"; there are: bob
+    planner results
+    planner asks scripted/scripted
+    planner: there is no agent named "ada"; there are: bob
+    "#);
 }

@@ -29,8 +29,9 @@ impl PathState {
     /// For whom a turn works that a call begins: whoever calls, and for whom that one works.
     pub(super) fn works_for(&self, caller: Caller) -> Vec<AgentId> {
         let turn = self.agents.get(&caller.agent).and_then(|agent| agent.turn.as_ref());
-        let above = turn.map(|turn| turn.works_for.clone()).unwrap_or_default();
-        std::iter::once(caller.agent).chain(above).collect()
+        let above = turn.map_or(&[][..], |turn| &turn.works_for).iter().copied();
+        // One that is called in a circle of tasks stands in it once.
+        std::iter::once(caller.agent).chain(above.filter(|agent| *agent != caller.agent)).collect()
     }
 
     /// The agents that one may call, by name.

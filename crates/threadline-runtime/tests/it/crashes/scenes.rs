@@ -3,13 +3,18 @@
 use threadline_core::drive::Limits;
 use threadline_core::history::entry::Entry;
 use threadline_core::history::fact::{Answer, Approver, Fact, Input};
-use threadline_core::id::Seq;
+use threadline_core::id::{AgentId, Seq};
 use threadline_core::inbox::{Body, Command, Item, Mode};
+use threadline_runtime::NewAgent;
+
+use super::office;
+use crate::house::assistant;
 
 /// A conversation in which people do things, one after the other.
 #[derive(Clone)]
 pub(crate) struct Scene {
     pub(crate) name: &'static str,
+    pub(crate) agents: Vec<NewAgent>,
     pub(crate) script: String,
     pub(crate) acts: Vec<Act>,
     pub(crate) limits: Limits,
@@ -22,7 +27,7 @@ pub(crate) struct Scene {
 pub(crate) struct Act {
     key: &'static str,
     pub(crate) when: When,
-    what: What,
+    pub(crate) what: What,
 }
 
 #[derive(Clone, Copy)]
@@ -31,53 +36,67 @@ pub(crate) enum When {
     Now,
     /// When all is quiet.
     Rest,
-    /// When the history has such a fact.
-    Has(fn(&Fact) -> bool),
+    /// When the history is so.
+    Has(fn(&[Entry]) -> bool),
 }
 
 #[derive(Clone, Copy)]
-enum What {
+pub(crate) enum What {
     Say(&'static str),
+    SayToAll(&'static str),
     Steer(&'static str),
     Cancel,
     Rewind(u64),
-    /// Answers the n-th question.
+    /// Answers the n-th question of all, agent by agent.
     Answer(usize, Answer),
+    /// The same in another process.
+    AnswerElsewhere(usize, Answer),
+    /// Lets time go by, in minutes.
+    Pass(u64),
 }
 
 impl Act {
     /// What is put into the inbox, given what the history has by then.
-    pub(crate) fn item(&self, entries: &[Entry]) -> Item {
+    pub(crate) fn items(&self, agents: usize, entries: &[Entry]) -> Vec<Item> {
         let (mode, body) = match self.what {
-            What::Say(text) => (Mode::Queue, Body::Input(Input::from_person(text))),
+            What::Pass(_) => return Vec::new(),
+            What::Say(text) | What::SayToAll(text) => {
+                (Mode::Queue, Body::Input(Input::from_person(text)))
+            }
             What::Steer(text) => (Mode::Steer, Body::Input(Input::from_person(text))),
             What::Cancel => (Mode::Queue, Body::Cancel),
             What::Rewind(to) => (Mode::Queue, Body::Command(Command::Rewind { to: Seq(to) })),
-            What::Answer(nth, answer) => {
-                let mut asked = entries.iter().filter_map(|entry| match &entry.fact {
-                    Fact::ApprovalAsked(asked) => Some(asked),
+            What::Answer(nth, answer) | What::AnswerElsewhere(nth, answer) => {
+                let asked = entries.iter().filter_map(|entry| match &entry.fact {
+                    Fact::ApprovalAsked(asked) => Some((entry.agent, asked)),
                     _ => None,
                 });
-                let asked = asked.nth(nth).unwrap();
+                let mut asked: Vec<_> = asked.collect();
+                asked.sort_by_key(|(agent, _)| *agent);
+                let asked = asked[nth].1;
                 let by = Approver::Person { name: None };
                 let (call, digest) = (asked.call, asked.digest);
                 (Mode::Queue, Body::Approval { call, digest, answer, by })
             }
         };
-        Item { client_key: self.key.into(), to: None, mode, due: None, body }
+        let item = Item { client_key: self.key.into(), to: None, mode, due: None, body };
+        match self.what {
+            What::SayToAll(_) => item.to_each((AgentId::FIRST.0..).take(agents).map(AgentId)),
+            _ => vec![item],
+        }
     }
 }
 
-fn act(key: &'static str, when: When, what: What) -> Act {
+pub(super) fn act(key: &'static str, when: When, what: What) -> Act {
     Act { key, when, what }
 }
 
-fn starts(fact: &Fact) -> bool {
-    matches!(fact, Fact::ToolStarted(_))
+fn starts(entries: &[Entry]) -> bool {
+    entries.iter().any(|entry| matches!(entry.fact, Fact::ToolStarted(_)))
 }
 
-fn asks_model(fact: &Fact) -> bool {
-    matches!(fact, Fact::InvocationStarted(_))
+fn asks_model(entries: &[Entry]) -> bool {
+    entries.iter().any(|entry| matches!(entry.fact, Fact::InvocationStarted(_)))
 }
 
 /// A scene of one input and what a model does about it.
@@ -90,7 +109,8 @@ fn of(name: &'static str, turn: &str) -> Scene {
 fn with(name: &'static str, turns: &str, mut acts: Vec<Act>) -> Scene {
     acts.push(act("end", When::Rest, What::Say("the end")));
     let script = format!("turn when \"go\"\n{turns}\nturn when \"the end\"\n say That was all.\n");
-    Scene { name, script, acts, limits: Limits::default(), loose: &[] }
+    let agents = vec![assistant()];
+    Scene { name, agents, script, acts, limits: Limits::default(), loose: &[] }
 }
 
 /// All scenes.
@@ -98,6 +118,7 @@ pub(crate) fn all() -> Vec<Scene> {
     let mut scenes = answers();
     scenes.extend(calls());
     scenes.extend(people());
+    scenes.extend(office::scenes());
     scenes
 }
 

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use threadline_core::context::{Body, Context};
 use threadline_core::history::entry::Entry;
 use threadline_core::history::fact::{Digest, Fact, Status};
-use threadline_core::id::Seq;
+use threadline_core::id::{AgentId, Seq};
 use threadline_core::store::verify::{Depth, verify};
 use threadline_core::store::{Storage, open_with_widgets};
 use threadline_core::tokens::Estimator;
 
+use super::peers;
 use super::stage::{Stage, entries};
 
 /// Tools that must not run twice.
@@ -20,15 +21,15 @@ pub(crate) const ONCE: [&str; 2] = ["pay", "ask"];
 /// What is left of a scene when it is over.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
-    /// What the model was shown last, without the results of calls that a death changes.
+    /// What each agent's model was shown last, without the results of calls that a death changes.
     pub(crate) shown: String,
     /// The same with all results.
     pub(crate) shown_in_full: String,
     pub(crate) widgets: BTreeMap<String, Vec<u8>>,
     pub(crate) sums: String,
-    /// The keys of all inputs.
-    pub(crate) keys: Vec<String>,
-    /// How the calls ended that must not run twice.
+    /// The keys of all inputs, agent by agent.
+    pub(crate) keys: Vec<(AgentId, String)>,
+    /// How the calls ended that must not run twice, agent by agent.
     pub(crate) once: Vec<Status>,
     pub(crate) effects: BTreeMap<(String, String), u32>,
     pub(crate) entries: Vec<Entry>,
@@ -53,23 +54,33 @@ impl Seen {
         let (widgets, sums) = state(&*store, stage).await;
         let report =
             verify(&*store, stage.id, Depth::Deep, Arc::new(Estimator), &mut |_| {}).await.unwrap();
-        let once = entries.iter().filter_map(|entry| match &entry.fact {
+        // How agents that work side by side follow each other is nobody's promise.
+        let mut by_agent: Vec<&Entry> = entries.iter().collect();
+        by_agent.sort_by_key(|entry| entry.agent);
+        let once = by_agent.iter().filter_map(|entry| match &entry.fact {
             Fact::ToolFinished(done) if ONCE.contains(&&*done.name) => Some(done.status),
             _ => None,
         });
-        let keys = entries.iter().filter_map(|entry| match &entry.fact {
-            Fact::Input(input) => Some(input.client_key.as_deref().unwrap_or_default().to_owned()),
+        let keys = by_agent.iter().filter_map(|entry| match &entry.fact {
+            Fact::Input(input) => {
+                Some((entry.agent, input.client_key.as_deref().unwrap_or_default().to_owned()))
+            }
             _ => None,
         });
+        let findings = report.findings.into_iter().map(|finding| finding.what);
+        let contexts = stage.contexts();
+        let all_shown = |loose: &[&str]| {
+            contexts.values().map(|context| shown(context, loose)).collect::<Vec<_>>().join("\n")
+        };
         Self {
-            shown: shown(&stage.context(), &loose),
-            shown_in_full: shown(&stage.context(), &[]),
+            shown: all_shown(&loose),
+            shown_in_full: all_shown(&[]),
             widgets,
             sums,
             keys: keys.collect(),
             once: once.collect(),
             effects: stage.effects(),
-            findings: report.findings.into_iter().map(|finding| finding.what).collect(),
+            findings: findings.chain(peers::wrong(&entries)).collect(),
             entries,
         }
     }

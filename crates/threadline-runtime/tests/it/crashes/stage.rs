@@ -32,8 +32,7 @@ use threadline_testing::crashing_store::CrashingStore;
 use threadline_testing::ids::SeededIds;
 use threadline_tools::widgets::notebook::Notebook;
 
-use super::scenes::{Scene, When};
-use crate::house::assistant;
+use super::scenes::{Act, Scene, What, When};
 
 /// Where histories live while processes come and go.
 pub(crate) enum Ground {
@@ -49,13 +48,21 @@ impl Ground {
 
     /// The store as a new process has it.
     fn open(&self, clock: &Arc<ManualClock>, life: u64) -> Arc<dyn Storage> {
-        let owner = format!("life {life}");
+        if let Self::Memory(_) = self {
+            // Nobody can tell that the process before is dead: its lease runs out.
+            clock.advance_ms(60_000);
+        }
+        self.open_as(format!("life {life}"), clock, life)
+    }
+
+    /// The store as a process has it that lives at the same time.
+    fn open_beside(&self, clock: &Arc<ManualClock>, life: u64) -> Arc<dyn Storage> {
+        self.open_as(format!("beside {life}"), clock, 1_000 + life)
+    }
+
+    fn open_as(&self, owner: String, clock: &Arc<ManualClock>, life: u64) -> Arc<dyn Storage> {
         match self {
-            Self::Memory(store) => {
-                // Nobody can tell that the process before is dead: its lease runs out.
-                clock.advance_ms(60_000);
-                Arc::new(store.another_owner(owner))
-            }
+            Self::Memory(store) => Arc::new(store.another_owner(owner)),
             Self::Sqlite(path) => {
                 let options = SqliteOptions {
                     path: path.clone(),
@@ -82,7 +89,7 @@ pub(crate) struct Stage {
     acted: usize,
     lives: u64,
     tools: Tools,
-    seen: Arc<Mutex<Option<Arc<Context>>>>,
+    seen: Listened,
     folder: tempfile::TempDir,
 }
 
@@ -118,7 +125,7 @@ impl Stage {
         let id = ConversationId::new(clock.now(), &SeededIds::new(3));
         let mut stage = Self { scene, id, clock, ground, acted: 0, lives: 0, tools, seen, folder };
         let store = stage.open();
-        stage.id = stage.runtime(&store).create(&[assistant()]).await.unwrap();
+        stage.id = stage.runtime(&store).create(&stage.scene.agents).await.unwrap();
         stage
     }
 
@@ -188,16 +195,35 @@ impl Stage {
     async fn play(&mut self, runtime: &Runtime) {
         while let Some(act) = self.scene.acts.get(self.acted).copied() {
             self.wait(runtime, act.when).await;
-            let item = act.item(&entries(&*runtime.world().store, self.id).await);
-            // Who does not hear an answer does the same again.
-            while let Err(error) = runtime.submit(self.id, &item).await {
-                assert!(matches!(error, StoreError::AnswerLost(_)), "{error}");
-            }
+            self.act(runtime, act).await;
             self.acted += 1;
             let told = self.acted + 1 >= self.scene.acts.len();
             self.tools.told.store(told, Ordering::SeqCst);
         }
         assert_eq!(rest(runtime, self.id).await, Rest::Idle);
+    }
+
+    async fn act(&mut self, runtime: &Runtime, act: Act) {
+        let entries = entries(&*runtime.world().store, self.id).await;
+        let items = act.items(self.scene.agents.len(), &entries);
+        match act.what {
+            What::Pass(minutes) => self.clock.advance_ms(minutes * 60_000),
+            What::AnswerElsewhere(..) => {
+                // Nobody tells the process that drives: it has to look.
+                let elsewhere = self.ground.open_beside(&self.clock, self.lives);
+                for item in items {
+                    elsewhere.enqueue(self.id, &item).await.unwrap();
+                }
+            }
+            _ => {
+                for item in items {
+                    // Who does not hear an answer does the same again.
+                    while let Err(error) = runtime.submit(self.id, &item).await {
+                        assert!(matches!(error, StoreError::AnswerLost(_)), "{error}");
+                    }
+                }
+            }
+        }
     }
 
     async fn wait(&self, runtime: &Runtime, when: When) {
@@ -208,7 +234,7 @@ impl Stage {
             }
             When::Has(wanted) => loop {
                 let entries = entries(&*runtime.world().store, self.id).await;
-                if entries.iter().any(|entry| wanted(&entry.fact)) {
+                if wanted(&entries) {
                     return;
                 }
                 runtime.start(self.id);
@@ -233,9 +259,9 @@ impl Stage {
         Runtime::new(world.unwrap().with_limits(self.scene.limits).with_pace(pace))
     }
 
-    /// What the last invocation saw.
-    pub(crate) fn context(&self) -> Arc<Context> {
-        self.seen.lock().unwrap().clone().unwrap()
+    /// What the last invocation of each agent saw, by the agent's instruction.
+    pub(crate) fn contexts(&self) -> BTreeMap<String, Arc<Context>> {
+        self.seen.lock().unwrap().clone()
     }
 
     /// What was done in the world, and how often: by tool and arguments.
@@ -263,15 +289,19 @@ async fn rest(runtime: &Runtime, id: ConversationId) -> Rest {
     }
 }
 
-/// A model of which it is known what it saw last.
+/// What a model saw last, by the instruction it was given.
+type Listened = Arc<Mutex<BTreeMap<String, Arc<Context>>>>;
+
+/// A model of which it is known what it saw.
 struct Listening {
     scripted: Scripted,
-    seen: Arc<Mutex<Option<Arc<Context>>>>,
+    seen: Listened,
 }
 
 impl Provider for Listening {
     fn invoke(&self, request: Request) -> DeltaStream {
-        *self.seen.lock().unwrap() = Some(Arc::clone(&request.context));
+        let (instruction, context) = (&request.context.system.text, Arc::clone(&request.context));
+        self.seen.lock().unwrap().insert(instruction.to_string(), context);
         self.scripted.invoke(request)
     }
 }
