@@ -22,6 +22,7 @@ mod peers;
 mod person;
 mod queue;
 mod rules;
+mod shown;
 mod store;
 mod team;
 mod timers;

@@ -174,9 +174,10 @@ fn answer(choices: &mut Choices, swarm: &Swarm, asked: &Asked<'_>) -> (Vec<Plann
     if swarm.mood == Mood::Leading && asked.steps == 0 && choices.percent(75) {
         for index in 0..=choices.below(3) {
             let n = asked.number * 100 + index;
-            blocks.push(match choices.percent(80) {
-                true => call(CALL_AGENT, team::task(choices, asked.others, n)),
-                false => drawn_call(choices, swarm, asked, n),
+            blocks.push(if choices.percent(80) {
+                call(CALL_AGENT, team::task(choices, asked.others, n))
+            } else {
+                drawn_call(choices, swarm, asked, n)
             });
         }
         return (blocks, Stop::Done);

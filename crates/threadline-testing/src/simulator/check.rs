@@ -3,10 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use threadline_core::context::plan::Ask;
-use threadline_core::context::render;
-use threadline_core::context::{Body, Context, Part, Source};
-use threadline_core::drive::{Gather, Run, RunState, run_state};
+use threadline_core::drive::{Run, RunState, run_state};
 use threadline_core::history::History;
 use threadline_core::history::batch::{BATCH_CAP_BYTES, Batch};
 use threadline_core::history::entry::Entry;
@@ -37,7 +34,7 @@ pub(super) struct Check {
     /// The invocations whose answers came to their end.
     pub(super) finished: BTreeSet<u64>,
     /// The invocations that failed with something streamed.
-    partial: BTreeSet<u64>,
+    pub(super) partial: BTreeSet<u64>,
     /// Failed invocations of each agent since its last output, seal or turn.
     failures: BTreeMap<AgentId, u32>,
     /// Which they were.
@@ -100,16 +97,6 @@ impl World {
             self.check_timers(&placed.entry, &before);
         }
         self.check_tree();
-    }
-
-    /// Whatever is durable can be shown to a model.
-    fn check_prefix(&mut self, agent: AgentId) {
-        let history = self.store.history().clone();
-        let ask = Ask::bare(agent, 1_000_000);
-        match self.store.gather(&Gather { history, ask, catalogue: None }) {
-            Ok(material) => self.check_context(&render(&material, &[])),
-            Err(error) => self.fail("I-15", error.to_string()),
-        }
     }
 
     /// What a widget makes of a call is in one batch with the call's end.
@@ -383,6 +370,10 @@ impl World {
             if finished.status == Status::Failed && text.contains("arguments") {
                 self.hit(Mark::BadArguments);
             }
+            if rewinds && finished.status == Status::Success {
+                let text = format!("{} was recorded, and what it did is taken back", finished.call);
+                self.fail("I-13 (rewind)", text);
+            }
             if finished.status == Status::Unknown && !self.check.started.contains_key(&*key) {
                 self.fail("I-13", format!("{} was never started", finished.call));
             }
@@ -476,40 +467,6 @@ impl World {
         }
     }
 
-    /// What a model is about to be shown: no orphans, nothing that was broken off.
-    pub(super) fn check_context(&mut self, context: &Context) {
-        let mut parts = context.parts.iter().peekable();
-        while let Some(part) = parts.next() {
-            let next = parts.peek().map(|next| &next.body);
-            if let Some(orphan) = orphan(part, next) {
-                return self.fail("I-15", orphan);
-            }
-            if let Body::Results(_) = part.body {
-                return self.fail("I-15", "results stand alone".to_owned());
-            }
-            if let Body::Output(output) = &part.body
-                && output.blocks.iter().any(|block| matches!(block, Block::ToolCall(_)))
-            {
-                parts.next();
-            }
-            let broken = self.first_broken(part);
-            if let Some(number) = broken {
-                return self.fail("I-19", format!("broken answer {number} is shown to a model"));
-            }
-        }
-    }
-
-    fn first_broken(&self, part: &Part) -> Option<u64> {
-        let is_broken = |number: &u64| self.check.partial.contains(number);
-        match &part.body {
-            Body::Input(input) => tags(&input.text).find(is_broken),
-            Body::Output(output) => {
-                output.blocks.iter().flat_map(|block| tags(text_of(block))).find(is_broken)
-            }
-            Body::Results(_) => None,
-        }
-    }
-
     /// All is at rest: what must hold then.
     pub(super) fn check_end(&mut self) {
         match self.store.folded_anew() {
@@ -570,22 +527,7 @@ impl World {
     }
 }
 
-/// What is wrong with a part and the one after it, if anything is.
-fn orphan(part: &Part, next: Option<&Body>) -> Option<String> {
-    let (Body::Output(output), Source::Entry(seq)) = (&part.body, part.source) else { return None };
-    let calls = output.blocks.iter().filter(|block| matches!(block, Block::ToolCall(_))).count();
-    if calls == 0 {
-        return None;
-    }
-    let Some(Body::Results(results)) = next else {
-        return Some(format!("the calls of output {seq} have no results"));
-    };
-    let wanted = (0..).map(|index| CallId::new(seq, index)).take(calls);
-    let answered = results.results.iter().map(|result| result.call);
-    (!wanted.eq(answered)).then(|| format!("output {seq} has {calls} calls and other results"))
-}
-
-fn text_of(block: &Block) -> &str {
+pub(super) fn text_of(block: &Block) -> &str {
     match block {
         Block::Thinking(thinking) => &thinking.text,
         Block::Text(text) => &text.text,

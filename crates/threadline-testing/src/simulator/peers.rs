@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use threadline_core::clock::Timestamp;
+use threadline_core::drive::Driver;
 use threadline_core::history::History;
 use threadline_core::history::entry::Entry;
 use threadline_core::history::fact::{
@@ -62,11 +63,11 @@ impl World {
                     self.fail("authority", text);
                 }
             }
-            Fact::ApprovalAsked(asked) => {
-                if before.agent(entry.agent).is_some_and(|agent| agent.caller().is_some()) {
-                    self.check.peers.asked.insert(asked.call);
-                    self.hit(Mark::ChildAsks);
-                }
+            Fact::ApprovalAsked(asked)
+                if before.agent(entry.agent).and_then(Agent::caller).is_some() =>
+            {
+                self.check.peers.asked.insert(asked.call);
+                self.hit(Mark::ChildAsks);
             }
             Fact::Note(note) => {
                 let late = |call: &CallId| note.text.contains(&format!("about call {call} of"));
@@ -111,7 +112,7 @@ impl World {
         }
         let mut depth = 0;
         let mut at = entry.agent;
-        while let Some(caller) = before.agent(at).and_then(|agent| agent.caller()) {
+        while let Some(caller) = before.agent(at).and_then(Agent::caller) {
             (depth, at) = (depth + 1, caller.agent);
             if depth > self.swarm.limits.depth {
                 break;
@@ -132,7 +133,7 @@ impl World {
             let mut open = caller.open_calls().filter(|(_, call)| call.finished.is_none());
             open.any(|(id, open)| id != call && open.asks().is_some())
         };
-        if caller.is_some_and(|caller| asks(caller)) {
+        if caller.is_some_and(asks) {
             self.hit(Mark::AgentsAtOnce);
         }
         // It was written before the batch in which it is made: something held it up.
@@ -278,7 +279,7 @@ impl World {
         let turn = before.agent(entry.agent).and_then(|agent| agent.turn.as_ref());
         let Some(caller) = turn.and_then(|turn| turn.caller) else { return };
         if reason == Some(EndReason::Cancelled) && caller.mode == CallMode::Ask {
-            let above = before.agent(caller.agent).and_then(|agent| agent.caller());
+            let above = before.agent(caller.agent).and_then(Agent::caller);
             self.hit(if above.is_some() { Mark::TreeCancelled } else { Mark::ChildCancelled });
         }
         let is_there = before.agent(caller.agent).is_some_and(|agent| agent.present);
@@ -313,7 +314,7 @@ impl World {
     /// A driver rests: nothing is due, and whoever is in a turn waits for something that comes.
     pub(super) fn check_rest(&mut self, worker: usize, at: Timestamp) {
         let driver = self.workers.get(worker).and_then(|worker| worker.driver.as_ref());
-        let Some(history) = driver.map(|driver| driver.history()) else { return };
+        let Some(history) = driver.map(Driver::history) else { return };
         let state = history.state();
         let waits = state.agents.values().any(|agent| agent.present && agent.in_turn());
         let (due, moment) = (state.wake_at(), state.moments().next());

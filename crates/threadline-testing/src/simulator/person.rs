@@ -152,7 +152,8 @@ impl World {
 
     /// Whom something is for: mostly the primary agent, else any that is or was there.
     fn addressee(&mut self) -> Option<AgentId> {
-        if !self.draws.person.percent(45) {
+        let drawn = matches!(self.course, Course::Drawn);
+        if !drawn || !self.draws.person.percent(45) {
             return None;
         }
         let known: Vec<AgentId> = self.store.history().state().agents.keys().copied().collect();
