@@ -10,6 +10,7 @@ mod counts;
 pub mod entry;
 pub mod fact;
 mod fold;
+mod jumps;
 pub mod metadata;
 pub mod path;
 mod propose;
@@ -31,6 +32,7 @@ pub use propose::{Aftermath, Draft, DraftMark, Proposal, Proposed, Refused, Stam
 use self::batch::{AgentSums, Sums};
 use self::entry::Entry;
 use self::fact::{Digest, Fact};
+use self::jumps::Jumps;
 use self::record::GENESIS;
 use self::rule::{BrokenRule, Rule};
 use self::state::{Agent, Ledger, PathState, Stage};
@@ -44,8 +46,7 @@ pub struct History {
     head_hash: Digest,
     state: PathState,
     ledger: Ledger,
-    /// The rewinds on the path, oldest first: where each stands and leads.
-    jumps: Arc<Vec<(Seq, Seq)>>,
+    jumps: Jumps,
     copy: bool,
 }
 
@@ -63,7 +64,7 @@ impl History {
             head_hash: GENESIS,
             state: PathState::default(),
             ledger: Ledger::default(),
-            jumps: Arc::default(),
+            jumps: Jumps::default(),
             copy: false,
         }
     }
@@ -105,9 +106,7 @@ impl History {
 
     /// Whether an entry is on the path.
     pub fn counts(&self, seq: Seq) -> bool {
-        let after = self.jumps.partition_point(|(stands, _)| *stands <= seq);
-        let left_behind = self.jumps.get(after).is_some_and(|(_, to)| seq > *to);
-        seq > Seq::ZERO && seq <= self.head && !left_behind
+        seq > Seq::ZERO && seq <= self.head && !self.jumps.pass_over(seq)
     }
 
     /// The finishing entries of an agent's open calls, in their order, once all are finished.
@@ -179,8 +178,8 @@ impl History {
         }
         self.state = past.state.clone();
         self.state.withdraw();
-        self.jumps = Arc::clone(&past.jumps);
-        Arc::make_mut(&mut self.jumps).push((entry.seq, rewound.to));
+        self.jumps = past.jumps.clone();
+        self.jumps.push(entry.seq, rewound.to);
         (self.head, self.head_hash) = (entry.seq, hash);
         Ok(())
     }
@@ -200,7 +199,7 @@ impl History {
         self.check_seq(entry)?;
         self.state.withdraw();
         if let Fact::Rewound(rewound) = &entry.fact {
-            Arc::make_mut(&mut self.jumps).push((entry.seq, rewound.to));
+            self.jumps.push(entry.seq, rewound.to);
         }
         (self.head, self.head_hash) = (entry.seq, hash);
         Ok(())
