@@ -47,6 +47,8 @@ pub struct Drive {
     /// Goes off when the next of these times has come, or before. It stays set from step to step:
     /// to set one wakes the thread that waits for all of them.
     alarm: Pin<Box<Sleep>>,
+    /// Whether it is to go off. That its time has come says nothing: it may have come unseen.
+    armed: bool,
     rest: Option<Rest>,
     stopped: Option<Stopped>,
 }
@@ -116,6 +118,7 @@ impl Drive {
             due: None,
             wake_at: None,
             alarm: Box::pin(sleep_until(now)),
+            armed: false,
             rest: None,
             stopped: None,
         };
@@ -220,15 +223,17 @@ impl Drive {
         loop {
             self.set_alarm();
             let poked = Arc::clone(&self.poked);
+            // However much work there is, leases are renewed, and inboxes are looked into.
             tokio::select! {
                 biased;
-                Some(done) = self.work.next() => return self.done(done),
-                () = poked.notified() => self.look(),
-                () = self.alarm.as_mut(), if !self.alarm.is_elapsed() => {
+                () = self.alarm.as_mut(), if self.armed => {
+                    self.armed = false;
                     if let Some(event) = self.time_has_come() {
                         return Some(event);
                     }
                 }
+                () = poked.notified() => self.look(),
+                Some(done) = self.work.next() => return self.done(done),
             }
         }
     }
@@ -238,8 +243,9 @@ impl Drive {
         let renew_at = (!self.renewing).then_some(self.renew_at);
         let look_at = (!self.looking).then_some(self.look_at);
         if let Some(next) = [renew_at, look_at, self.wake_at].into_iter().flatten().min()
-            && (self.alarm.is_elapsed() || next < self.alarm.deadline())
+            && (!self.armed || next < self.alarm.deadline())
         {
+            self.armed = true;
             self.alarm.as_mut().reset(next);
         }
     }

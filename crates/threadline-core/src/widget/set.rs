@@ -185,7 +185,7 @@ impl Widgets {
     /// no widget shows anything.
     ///
     /// A fragment over [`FRAGMENT_CAP_BYTES`] shows its head and how to read the rest.
-    pub(super) fn screen(
+    pub fn screen(
         &self,
         history: &History,
         agent: AgentId,

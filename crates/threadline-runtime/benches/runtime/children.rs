@@ -69,15 +69,13 @@ fn answer(context: &Context) -> Vec<(BlockKind, Arc<str>)> {
     }
 }
 
-/// One that asks, and so many workers.
-fn agents(workers: usize) -> Vec<NewAgent> {
-    let agent = |name: String, primary| {
-        let tools = ["call_agent", "look"].map(Arc::from).into();
-        let joined = AgentJoined { name: name.into(), tools, primary, ..AgentJoined::default() };
-        NewAgent { joined, instruction: Some("be brief".into()) }
-    };
-    let planner = std::iter::once(agent("planner".to_owned(), true));
-    planner.chain((0..workers).map(|worker| agent(format!("w{worker:03}"), false))).collect()
+fn agent(name: &str, primary: bool) -> AgentJoined {
+    let tools = ["call_agent", "look"].map(Arc::from).into();
+    AgentJoined { name: name.into(), tools, primary, ..AgentJoined::default() }
+}
+
+fn item(key: String, body: inbox::Body) -> Item {
+    Item { client_key: key.into(), to: None, mode: Mode::Queue, due: None, body }
 }
 
 /// A conversation that is driven by hand.
@@ -98,8 +96,15 @@ impl Office {
     async fn open(plan: &Plan, workers: usize) -> Outcome<Self> {
         let latency = Duration::from_millis(plan.latency_ms);
         let house = House::with(plan, Arc::new(Told { latency }))?;
-        let id = house.runtime.create(&agents(workers)).await?;
-        let drive = house.runtime.drive(id).await?;
+        let planner = NewAgent { joined: agent("planner", true), instruction: None };
+        let id = house.runtime.create(&[planner]).await?;
+        for worker in 0..workers {
+            let join = inbox::Command::Join(agent(&format!("w{worker:03}"), false));
+            let item = item(format!("w{worker}"), inbox::Body::Command(join));
+            house.store.enqueue(id, &item).await?;
+        }
+        let mut drive = house.runtime.drive(id).await?;
+        drive.run().await?;
         Ok(Self { house, drive, turns: 0 })
     }
 
@@ -111,8 +116,7 @@ impl Office {
     async fn turn(&mut self, text: &str) -> Outcome<Turn> {
         self.turns += 1;
         let body = inbox::Body::Input(Input::from_person(text));
-        let client_key = self.turns.to_string().into();
-        let item = Item { client_key, to: None, mode: Mode::Queue, due: None, body };
+        let item = item(self.turns.to_string(), body);
         let start = Instant::now();
         self.house.store.enqueue(self.id(), &item).await?;
         self.drive.look();

@@ -1,12 +1,14 @@
 //! Two drivers, one conversation; crashes; clocks.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use threadline_core::drive::{Limits, Stopped};
 use threadline_core::history::fact::{Fact, Input, Status};
 use threadline_core::inbox::Body;
 use threadline_core::store::{Storage, StoreError};
 use threadline_runtime::{DriveError, Stepped};
+use tokio::time::timeout;
 
 use crate::house::{house, runtime};
 
@@ -31,6 +33,25 @@ async fn the_second_driver_is_refused_until_the_first_is_done() {
     }
     first.release().await.unwrap();
     second.drive(house.id).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_is_renewed_although_its_time_came_while_nobody_looked() {
+    let house = house(SCRIPT).await;
+    let mut drive = house.runtime.drive(house.id).await.unwrap();
+    drive.run().await.unwrap();
+    for _ in 0..3 {
+        // It waits; then it is busy elsewhere, and its times come and go.
+        assert!(timeout(Duration::from_millis(1), drive.wait()).await.is_err());
+        tokio::time::advance(Duration::from_secs(11)).await;
+        house.clock.advance_ms(11_000);
+    }
+    assert!(timeout(Duration::from_secs(1), drive.wait()).await.is_err());
+    house.clock.advance_ms(20_000);
+    let store: Arc<dyn Storage> = Arc::new(house.memory.another_owner("the second".to_owned()));
+    let second = runtime(SCRIPT, &store, &house.clock, &house.effects, Limits::default());
+    let refused = second.drive(house.id).await.err();
+    assert!(matches!(refused, Some(DriveError::Store(StoreError::Held { .. }))), "{refused:?}");
 }
 
 #[tokio::test]

@@ -61,7 +61,13 @@ pub(super) async fn add(
     id: ConversationId,
     agent: &NewAgent,
 ) -> anyhow::Result<(AgentId, Seq)> {
-    let seq = change(parts, id, None, Command::Join(agent.joined.clone())).await?;
+    let (_, history) = store::open(&*parts.store, id, &parts.counter).await?;
+    let state = history.state();
+    // Who is spoken to by default stays so.
+    let primary =
+        state.primary().is_some_and(|now| state.agent_named(&agent.joined.name) == Some(now));
+    let joined = AgentJoined { primary, ..agent.joined.clone() };
+    let seq = change(parts, id, None, Command::Join(joined)).await?;
     let records = parts.store.records(id, &[seq]).await?;
     let number = records.first().context("the agent is gone")?.open()?.agent;
     if let Some(text) = &agent.instruction {
@@ -235,6 +241,7 @@ fn print(agent: &Listed<'_>, view: &mut View) -> anyhow::Result<()> {
         let again =
             timer.every_ms.map_or_else(String::new, |ms| format!(", every {} s", ms / 1000));
         let text = one_line(&timer.text, LINE_CAP);
+        let text = if text.is_empty() { "it waits" } else { &text };
         let told = format!("      timer {} at {}{again}: {text}", timer.timer, timer.when);
         view.row(Line::new().dim(told))?;
     }

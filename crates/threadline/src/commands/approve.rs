@@ -30,8 +30,8 @@ pub(crate) async fn run(
     let Some(question) = questions.iter().find(|question| question.call.to_string() == *call)
     else {
         let calls: Vec<String> = questions.iter().map(|q| q.call.to_string()).collect();
-        let asked = if calls.is_empty() { "about none".to_owned() } else { calls.join(", ") };
-        anyhow::bail!("nobody is asked about call {call:?} of conversation {id}; asked: {asked}");
+        anyhow::ensure!(!calls.is_empty(), "nothing is asked in conversation {id}");
+        anyhow::bail!("nobody is asked about call {call:?}; asked about: {}", calls.join(", "));
     };
     let (answer, verdict) = if arguments.deny {
         (Answer::Deny, Verdict::Deny)

@@ -6,6 +6,7 @@ use threadline_core::history::state::Agent;
 use threadline_core::id::{AgentId, ConversationId};
 use threadline_core::inbox::{Body, Item};
 use threadline_core::store;
+use threadline_runtime::Stepped;
 
 use super::change::is_driven;
 use super::show::find_agent;
@@ -42,11 +43,14 @@ pub(crate) async fn run(
         all_delivered(parts, id, &items).await?;
     } else if !items.is_empty() {
         let setup = parts.setup(config, Parts::offer(config)?, None, &Bounds::default())?;
-        let runtime = setup.runtime()?;
-        runtime.start(id);
-        let done = all_delivered(parts, id, &items).await;
-        runtime.stop().await;
-        done?;
+        let mut drive = setup.runtime()?.drive(id).await?;
+        // No further than that: what waits behind it is not begun here.
+        while !all_taken(parts, id, &items).await? {
+            if let Stepped::Blocked(_) = drive.step().await? {
+                break;
+            }
+        }
+        drive.release().await?;
     }
     tell(id, &names, view)
 }
@@ -56,6 +60,16 @@ async fn all_delivered(parts: &Parts, id: ConversationId, items: &[Item]) -> any
         delivered(&*parts.store, id, item).await?;
     }
     Ok(())
+}
+
+async fn all_taken(parts: &Parts, id: ConversationId, items: &[Item]) -> anyhow::Result<bool> {
+    for item in items {
+        // The same item again only tells what became of it.
+        if parts.store.enqueue(id, item).await?.taken.is_none() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn tell(id: ConversationId, names: &[&str], view: &mut View) -> anyhow::Result<()> {

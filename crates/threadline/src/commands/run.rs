@@ -74,13 +74,15 @@ pub(crate) async fn run(
     Ok(ExitCode::from(worst))
 }
 
-/// Says so if an agent will want to be woken when nobody is here any more.
+/// Says so if agents still work, or will want to be woken, when nobody is here any more.
 pub(super) async fn tell_waking(parts: &Parts, id: ConversationId) -> anyhow::Result<()> {
     let sums = parts.store.conversation(id).await?.sums;
-    if let Some(at) = sums.wake_at.filter(|_| sums.state == State::Resting) {
-        let told = format!("· something is due at {at}: threadline watch sees to it");
-        aside(Line::new().dim(told));
-    }
+    let told = match (sums.state, sums.wake_at) {
+        (State::Resting, Some(at)) => format!("something is due at {at}"),
+        (State::Working, _) => "agents have not finished".to_owned(),
+        (State::Resting | State::Waiting, _) => return Ok(()),
+    };
+    aside(Line::new().dim(format!("· {told}: threadline watch sees to it")));
     Ok(())
 }
 

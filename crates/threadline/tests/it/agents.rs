@@ -70,17 +70,17 @@ fn a_planner_asks_two_workers() {
     let mut lines: Vec<&str> = ran.err.lines().skip(1).collect();
     lines.sort_unstable();
     assert_snapshot!(lines.join("\n"), @"
-    ✓ ada: 2 + 3 = 5
-    ✗ bob: read_file failed: could not read note.txt
     · ada: 2 + 3 = 5.
     · ada: calculator 2 + 3
     · bob: I could not read note.txt: there is no note.txt in the workspace; the workspace has .config/, .local/
     · bob: read_file note.txt
     · planner: call_agent name: ada, task: add 2 and 3
     · planner: call_agent name: bob, task: read note.txt
+    ✓ ada: 2 + 3 = 5
+    ✗ bob: read_file failed: could not read note.txt
     ");
     let thread = home.run(&["show", "last", "--agent", "ada"]).shown();
-    assert!(thread.contains("from planner") && !thread.contains("read_file"), "{thread}");
+    assert!(thread.contains("from planner") && !thread.contains("→ read_file"), "{thread}");
 }
 
 #[test]

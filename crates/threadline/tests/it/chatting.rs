@@ -194,7 +194,7 @@ fn programs_get_a_line_for_each_message() {
 fn whatever_is_piped_in_is_a_message() {
     let home = Home::new();
     let mut bytes = b"\xff\xfe\0\n\x1b[2J\n".to_vec();
-    bytes.extend(b"yes ".repeat(10 * 1024 * 256));
+    bytes.extend(b"understanding ".repeat(1024 * 1024));
     bytes.extend(b"\n");
     bytes.extend(vec![b'z'; 17 * 1024 * 1024]);
     bytes.extend(b"\nadd 2 and 3");

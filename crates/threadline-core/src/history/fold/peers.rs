@@ -55,7 +55,12 @@ impl PathState {
     pub(super) fn ended(&mut self, of: AgentId, at: Seq, taken_back: bool) {
         let Some(agent) = self.agents.get_mut(&of).map(Arc::make_mut) else { return };
         agent.ended = Some(at);
-        let caller = agent.turn.as_ref().and_then(|turn| turn.caller);
+        let mut caller = None;
+        if let Some(turn) = &mut agent.turn {
+            caller = turn.caller;
+            // Each agent's list of all others is the largest part of a state with many.
+            turn.peers = Arc::default();
+        }
         if let Some(Caller { agent: to, call, mode: CallMode::Send }) = caller
             && !taken_back
             && self.known(to).is_ok()
