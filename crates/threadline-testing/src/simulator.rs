@@ -1,7 +1,7 @@
 //! The simulator: drivers in a world of its own, one thread, one seed, the same run every time.
 //!
-//! A run draws a small conversation and what goes wrong with it: workers that crash, freeze and
-//! come back, a store that is busy, full or whose answers get lost, models that break off, tools
+//! A run draws a small conversation and what goes wrong with it: agents that call each other, wait
+//! and wake, join and leave, workers that crash, freeze and come back, a store that is busy, full or whose answers get lost, models that break off, tools
 //! that hang, a person who sends things twice, a clock that jumps. It executes what the
 //! [`Driver`](threadline_core::drive::Driver)s say and checks the promises, named `I-1` and so on,
 //! with every append. Then faults stop, and the conversation has to come to rest.

@@ -417,7 +417,14 @@ impl Agent {
         self.stage != Stage::Resting
     }
 
-    /// The calls that have no result, with their ids.
+    /// Whether something that is said to it is heard at once: it rests, or lets time pass.
+    fn listens(&self) -> bool {
+        let waits = self.unfinished().all(|call| call.timer.is_some());
+        let calls = matches!(self.stage, Stage::Calling(_)) && self.unfinished().next().is_some();
+        self.present && (!self.in_turn() || (calls && waits))
+    }
+
+    /// The calls that have no result.
     fn unfinished(&self) -> impl Iterator<Item = &OpenCall> {
         self.open_calls().map(|(_, call)| call).filter(|call| call.finished.is_none())
     }
@@ -458,6 +465,11 @@ impl PathState {
 
     /// What the agents are doing.
     pub fn state(&self) -> State {
+        // An answer that can be delivered begins a turn, or ends a wait.
+        if self.replies.iter().any(|reply| self.agents.get(&reply.to).is_some_and(|a| a.listens()))
+        {
+            return State::Working;
+        }
         let mut state = State::Resting;
         for (id, agent) in self.agents.iter().filter(|(_, agent)| agent.present && agent.in_turn())
         {
@@ -473,7 +485,10 @@ impl PathState {
     fn is_blocked(&self, id: AgentId, agent: &Agent) -> bool {
         let waits = |call: &OpenCall| {
             let asked = call.approval.is_some_and(|approval| approval.answer.is_none());
-            asked || call.asks().is_some() || call.timer.is_some() || self.is_held_up(id, call)
+            // Once whoever was asked has ended its turn, its answer is to be recorded.
+            let asks = call.asks().and_then(|child| self.agents.get(&child));
+            let asks = asks.is_some_and(|child| child.in_turn());
+            asked || asks || call.timer.is_some() || self.is_held_up(id, call)
         };
         let mut unfinished = agent.unfinished().peekable();
         unfinished.peek().is_some() && unfinished.all(waits)

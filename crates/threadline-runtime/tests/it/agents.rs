@@ -415,3 +415,29 @@ async fn an_agent_leaves_only_when_it_rests() {
     planner: there is no agent named "ada"; there are: bob
     "#);
 }
+
+#[tokio::test]
+async fn an_answer_ends_a_wait() {
+    let house = office(
+        r#"
+        turn when later
+          call call_agent {"name":"ada","task":"name a flower","wait":false}
+          call wait {"seconds":3600}
+        then
+          say noted: {input}
+        turn when flower
+          call read {"do":"slow"}
+        then
+          say a rose
+        turn when Answer
+          say noted: {input}
+        "#,
+        Limits::default(),
+    )
+    .await;
+    assert_eq!(house.say("k1", "later").await, Rest::Idle);
+    let story = house.story().await;
+    assert!(story.contains("wait c6.1 ok: ended early: a message came"), "{story}");
+    let turns = story.lines().filter(|line| line.contains("planner: noted")).count();
+    assert_eq!(turns, 1, "the answer is heard in the turn that waits for it: {story}");
+}

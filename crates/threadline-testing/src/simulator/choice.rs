@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use threadline_core::history::fact::{FailureKind, Invocation, InvocationStarted};
 use threadline_core::id::AgentId;
+use threadline_core::provider::Target;
 
 use super::mark::Mark;
 use super::world::World;
@@ -44,7 +45,12 @@ impl World {
         let targets = models.map(|models| (models.targets(), models.routes().len()));
         let untried = targets.is_some_and(|(targets, routes)| {
             let fresh = |invocation: &Invocation| !tried.iter().any(|(of, _)| of == invocation);
-            routes > 0 && targets.iter().any(|target| fresh(&target.invocation))
+            // What one takes may be too much for another with a smaller window.
+            let window = |target: &&Arc<Target>| target.profile.window_tokens;
+            let least =
+                targets.iter().find(|target| target.invocation == *asked).map(|t| window(&t));
+            let mut others = targets.iter().filter(|other| Some(window(other)) >= least);
+            routes > 0 && others.any(|target| fresh(&target.invocation))
         });
         let by_order = started.why.starts_with("route default (fallback)");
         // One whose window is too small is passed over in its turn, and so is one that is left

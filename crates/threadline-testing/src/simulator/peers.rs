@@ -86,7 +86,7 @@ impl World {
             _ => {}
         }
         let was_in_turn = before.agent(entry.agent).is_some_and(Agent::in_turn);
-        let after = self.store.state_at(entry.seq).and_then(|(h, _)| h.agent(entry.agent).cloned());
+        let after = self.store.state_at(entry.seq).and_then(|(h, _)| h.agent(entry.agent));
         if was_in_turn && after.is_some_and(|agent| !agent.in_turn()) {
             self.turn_ends(entry, before);
         }
@@ -290,7 +290,11 @@ impl World {
 
     /// Whoever works for another is waited for, and nobody waits for itself.
     pub(super) fn check_tree(&mut self) {
-        let history = self.store.history().clone();
+        let history = self.store.history();
+        if history.state().agents.values().all(|agent| agent.caller().is_none()) {
+            return;
+        }
+        let history = history.clone();
         let agents = &history.state().agents;
         for (child, caller) in agents.iter().filter_map(|(id, agent)| Some((*id, agent.caller()?)))
         {

@@ -29,16 +29,74 @@ fn a_conversation_rests_works_or_waits() {
     assert_eq!(after(&mut told, "shell c4.0 asked until +10m"), (State::Working, true));
     assert_eq!(after(&mut told, "a timer +5m c4.1: up"), (State::Working, true));
     // All that is left waits: for a person, a time, and another agent that is itself at work.
-    assert_eq!(after(&mut told, "a c4.2 calls b"), (State::Waiting, true));
+    assert_eq!(after(&mut told, "a c4.2 calls b"), (State::Working, true));
     assert_eq!(after(&mut told, "a c4.2 to b: help"), (State::Working, true));
-    assert_eq!(after(&mut told, "b: done"), (State::Waiting, true));
+    assert_eq!(after(&mut told, "b: → wait {}"), (State::Working, true));
+    assert_eq!(after(&mut told, "b timer +5m c9.0: up"), (State::Waiting, true));
+    assert_eq!(after(&mut told, "wait c9.0 ok: up"), (State::Working, true));
+    assert_eq!(after(&mut told, "b results"), (State::Working, true));
+    // The answer is to be recorded.
+    assert_eq!(after(&mut told, "b: done"), (State::Working, true));
+    assert_eq!(after(&mut told, "b returns to c4.2"), (State::Working, true));
+    assert_eq!(after(&mut told, "call_agent c4.2 ok: done"), (State::Waiting, true));
     assert_eq!(after(&mut told, "shell c4.0 allowed"), (State::Working, true));
     assert_eq!(after(&mut told, "shell c4.0 ok: done"), (State::Waiting, true));
-    assert_eq!(after(&mut told, "wait c4.1 ok: up"), (State::Waiting, false));
-    assert_eq!(after(&mut told, "b returns to c4.2"), (State::Waiting, false));
-    assert_eq!(after(&mut told, "call_agent c4.2 ok: done"), (State::Working, false));
+    assert_eq!(after(&mut told, "wait c4.1 ok: up"), (State::Working, false));
     assert_eq!(after(&mut told, "a results"), (State::Working, false));
     assert_eq!(after(&mut told, "a: done"), (State::Resting, false));
+}
+
+#[test]
+fn a_call_to_an_agent_that_waits_is_held_up() {
+    let mut told = story("@ a joins\n@ b joins\nuser to a: go\nuser to b: go");
+    told.tell("b: → wait {}\nb timer +5m c5.0: up").unwrap();
+    // Whoever is not there and whoever calls itself is told so at once.
+    for call in [r#"{"name":"c","task":"x"}"#, r#"{"name":"a","task":"x"}"#] {
+        let mut told = story("@ a joins\n@ b joins\nuser to a: go\nuser to b: go");
+        told.tell("b: → wait {}\nb timer +5m c5.0: up").unwrap();
+        assert_eq!(after(&mut told, &format!("a: → call_agent {call}")), (State::Working, true));
+    }
+    let held_up = after(&mut told, r#"a: → call_agent {"name":"b","task":"x"}"#);
+    assert_eq!(held_up, (State::Waiting, true));
+    told.tell("wait c5.0 ok: up\nb results\nb: done").unwrap();
+    assert_eq!(at(&told), (State::Working, false));
+}
+
+#[test]
+fn a_circle_of_calls_is_not_held_up() {
+    let mut told = story("@ a joins\n@ b joins\nuser to a: go\nuser to b: go");
+    told.tell(r#"a: → call_agent {"name":"b","task":"x"}"#).unwrap();
+    // One of the two is refused.
+    let both = after(&mut told, r#"b: → call_agent {"name":"a","task":"y"}"#);
+    assert_eq!(both, (State::Working, false));
+}
+
+#[test]
+fn a_timer_wakes_nobody_who_is_in_a_turn_or_gone() {
+    let mut told = story("@ a joins\n@ b joins\na timer +1h: up\nb timer +2h: up");
+    let [first, second] = [3, 4].map(|seq| told.history().state().timers[&Seq(seq)].set.when);
+    assert_eq!(told.history().sums().wake_at, Some(first));
+    told.tell("user to a: go").unwrap();
+    assert_eq!(told.history().sums().wake_at, Some(second));
+    told.tell("a: done").unwrap();
+    assert_eq!(told.history().sums().wake_at, Some(first));
+    told.tell("@ a leaves").unwrap();
+    assert_eq!(told.history().sums().wake_at, Some(second));
+    assert_eq!(told.history().state().timers.len(), 1);
+}
+
+#[test]
+fn an_answer_that_can_be_delivered_is_work() {
+    let mut told = story("@ a joins\n@ b joins\nuser to a: go\na: → call_agent {}");
+    told.tell("a c4.0 sends b\na c4.0 to b: help\ncall_agent c4.0 ok: sent\na results").unwrap();
+    told.tell("b: done").unwrap();
+    assert_eq!(at(&told), (State::Working, false));
+    assert_eq!(after(&mut told, "a: → wait {}"), (State::Working, false));
+    assert_eq!(after(&mut told, "a timer +5m c10.0: up"), (State::Working, true));
+    assert_eq!(after(&mut told, "wait c10.0 ok: early\na results\na: on"), (State::Working, false));
+    assert_eq!(after(&mut told, "b c4.0 to a: done"), (State::Working, false));
+    assert!(told.history().state().replies.is_empty());
+    assert_eq!(after(&mut told, "a: thanks"), (State::Resting, false));
 }
 
 #[test]
@@ -301,5 +359,8 @@ b: done by b
     assert_eq!(told.history().state().state(), State::Working);
     assert!(told.tell("a c4.0 sends b").is_err());
     told.tell("call_agent c4.0 ok: sent\na results\na: sent").unwrap();
+    // The answer is to be delivered.
+    assert_eq!(told.history().state().state(), State::Working);
+    told.tell("b c4.0 to a: done by b\na: good").unwrap();
     assert_eq!(told.history().state().state(), State::Resting);
 }
