@@ -21,6 +21,8 @@ use crate::house::{ANSWER_BYTES, House, Plan, answered, called, text};
 use crate::{Outcome, Setting};
 
 const WINDOW_TOKENS: u64 = 32_000;
+/// How long the arguments of all calls are: the tool answers by it, and so do the workers.
+const ASKED_BYTES: usize = r#"{"name":"w000","task":"work 20"}"#.len();
 
 pub(crate) fn measure(setting: &Setting, report: &mut Report) -> Outcome<()> {
     setting.runtime.block_on(side_by_side(setting, report))?;
@@ -54,7 +56,9 @@ fn answer(context: &Context) -> Vec<(BlockKind, Arc<str>)> {
     let word = words.next();
     let mut number = || words.next().and_then(|word| word.parse::<usize>().ok()).unwrap_or(0);
     let (first, second) = (number(), number());
-    let look = |at: usize| called("look", format!(r#"{{"at":"work {at:03} 00"}}"#).into());
+    // As long as what is asked of a worker, and answered alike.
+    let look =
+        |at: usize| called("look", format!(r#"{{"at":"w{at:03}: do the work of 20"}}"#).into());
     match (word, outputs) {
         (Some("ask"), 0) => {
             let ask = |worker: usize| {
@@ -65,7 +69,7 @@ fn answer(context: &Context) -> Vec<(BlockKind, Arc<str>)> {
         }
         (Some("look"), 0) => (0..first).map(look).collect(),
         (Some("work"), before) if before < first => vec![look(before)],
-        _ => vec![(BlockKind::Text, text(7, ANSWER_BYTES).into())],
+        _ => vec![(BlockKind::Text, text(ASKED_BYTES, ANSWER_BYTES).into())],
     }
 }
 
@@ -177,7 +181,9 @@ struct Beside {
     entries: u64,
     rows: usize,
     first: Rounds,
-    again: Rounds,
+    /// The history alone, and its window.
+    history: Rounds,
+    window: Rounds,
 }
 
 impl Beside {
@@ -195,31 +201,33 @@ impl Beside {
         house.size().await?;
         house.close().await;
         plan.durability = Durability::Full;
-        let (first, again) = (Rounds::default(), Rounds::default());
-        Ok(Self { plan, id, entries, rows: 0, first, again })
+        let (first, history, window) = Default::default();
+        Ok(Self { plan, id, entries, rows: 0, first, history, window })
     }
 
     /// Opens it in a fresh store, and again in a warm one.
     async fn round(&mut self) -> Outcome<()> {
         let house = House::with(&self.plan, Arc::new(Told { latency: Duration::ZERO }))?;
-        let start = Instant::now();
-        self.rows = self.open(&house).await?;
-        self.first.add(micros(start));
+        let (history, window) = self.open(&house).await?;
+        self.first.add(history + window);
         for _ in 0..5 {
-            let start = Instant::now();
-            self.open(&house).await?;
-            self.again.add(micros(start));
+            let (history, window) = self.open(&house).await?;
+            self.history.add(history);
+            self.window.add(window);
         }
         house.close().await;
         Ok(())
     }
 
-    /// Opens the history and reads the window of the one that asks; gives how much is in it.
-    async fn open(&self, house: &House) -> Outcome<usize> {
+    /// Opens the history and reads the window of the one that asks; gives what each took.
+    async fn open(&mut self, house: &House) -> Outcome<(f64, f64)> {
+        let start = Instant::now();
         let (_, history) = store::open(&*house.store, self.id, &Estimator).await?;
+        let opened = micros(start);
         let ask = Ask::bare(AgentId::FIRST, WINDOW_TOKENS);
         let material = store::gather(&*house.store, self.id, &history, &ask).await??;
-        Ok(material.entries.len())
+        self.rows = material.entries.len();
+        Ok((opened, micros(start) - opened))
     }
 }
 
@@ -242,8 +250,12 @@ async fn beside(setting: &Setting, report: &mut Report) -> Outcome<()> {
         fact(what, format!("{} entries, {} in the window", side.entries, side.rows));
     }
     let target = setting.of(Some(Target::AtMost(1.2)), None);
+    let both = |side: &Beside| side.history.median() + side.window.median();
     let what = "opened again, with / without workers beside it";
-    report.ratio(what, with.again.median(), without.again.median(), "us", target);
+    report.ratio(what, both(&with), both(&without), "us", target);
+    let (history, window) = (with.history.median(), with.window.median());
+    report.ratio("  of it the history", history, without.history.median(), "us", None);
+    report.ratio("  of it the window", window, without.window.median(), "us", None);
     report.ratio("  opened first", with.first.median(), without.first.median(), "us", None);
     Ok(())
 }
