@@ -219,6 +219,8 @@ pub struct View<'a> {
     pub agent: AgentId,
     /// The agents of the conversation, in the order of their ids.
     pub agents: &'a [AgentView<'a>],
+    /// The timers that the agent has set, in the order of their numbers.
+    pub timers: &'a [TimerView<'a>],
     /// How many inputs and final answers the transcript has.
     pub messages: u64,
     /// The most a fragment may take; what is beyond is cut.
@@ -234,6 +236,19 @@ pub struct AgentView<'a> {
     pub name: &'a str,
     /// Inputs, outputs and errors of its thread.
     pub interactions: u64,
+}
+
+/// What a widget may know of a timer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimerView<'a> {
+    /// Its number: the entry that set it.
+    pub number: Seq,
+    /// When it fires next.
+    pub when: Timestamp,
+    /// How often it fires again, if it does.
+    pub every_ms: Option<u64>,
+    /// What the agent will be told then, as it was written.
+    pub text: &'a str,
 }
 
 /// A widget's part of the live screen.

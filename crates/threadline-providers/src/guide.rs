@@ -2,7 +2,8 @@
 //!
 //! It goes by fixed rules. What it is asked is read as a few kinds of wishes, its tools do the
 //! work, and what came of it is told in plain sentences. It makes calls for new inputs only:
-//! results are told, never followed by more calls, so that a turn always ends.
+//! results are told, and followed by no more calls than were asked to be made after a wait, so that
+//! a turn always ends.
 
 mod board;
 mod notebook;

@@ -27,15 +27,22 @@ const TOOLS: [&str; 5] =
 pub(crate) struct Story {
     parts: Vec<Part>,
     tools: Vec<&'static str>,
+    agents: Vec<&'static str>,
 }
 
 impl Story {
     pub(crate) fn new() -> Self {
-        Self { parts: Vec::new(), tools: TOOLS.to_vec() }
+        Self { parts: Vec::new(), tools: TOOLS.to_vec(), agents: Vec::new() }
     }
 
     pub(crate) fn with_tools(mut self, tools: &[&'static str]) -> Self {
         self.tools = tools.to_vec();
+        self
+    }
+
+    /// Other agents are there: what is told of each.
+    pub(crate) fn with_agents(mut self, agents: &[&'static str]) -> Self {
+        self.agents = agents.to_vec();
         self
     }
 
@@ -135,7 +142,13 @@ impl Story {
     }
 
     pub(crate) fn request(&self) -> Request {
-        let tools = self.tools.iter().map(|name| spec(name)).collect();
+        let mut tools = self.tools.iter().map(|name| spec(name)).collect::<Vec<_>>();
+        if !self.agents.is_empty() {
+            let listed = self.agents.join("\n- ");
+            let description = format!("Gives a task.\n\nThere are:\n- {listed}").into();
+            let spec = ToolSpec { description, ..ToolSpec::clone(&spec("call_agent")) };
+            tools.push(Arc::new(spec));
+        }
         Request {
             target: Arc::new(Target {
                 name: "test".into(),

@@ -10,6 +10,7 @@ use threadline_core::id::{CallId, ConversationId, Seq};
 use threadline_core::store::{Page, Storage, StoreError};
 use threadline_core::tool::ProgressReport;
 use tokio::sync::mpsc;
+use tokio::time::{Duration, Instant, sleep_until};
 
 /// How much a watcher may lag behind before it is cut off.
 const LAG_CAP: usize = 1024;
@@ -77,6 +78,7 @@ impl Feed {
             receiver,
             last: after,
             stored: Some(VecDeque::new()),
+            look: None,
         }
     }
 }
@@ -94,6 +96,8 @@ pub struct Watcher {
     last: Seq,
     /// Stored entries that were read and not yet given; none once all are given.
     stored: Option<VecDeque<Entry>>,
+    /// How often to look for what other processes have stored, and when next.
+    look: Option<(Duration, Instant)>,
 }
 
 /// What a watcher meets instead of news.
@@ -108,6 +112,13 @@ pub enum WatchError {
 }
 
 impl Watcher {
+    /// The same watcher, which also looks into the store every so often: other processes append
+    /// there, and tell nobody here.
+    #[must_use]
+    pub fn looking(self, every: Duration) -> Self {
+        Self { look: Some((every, Instant::now() + every)), ..self }
+    }
+
     /// The last entry that was given.
     pub fn last(&self) -> Seq {
         self.last
@@ -120,9 +131,17 @@ impl Watcher {
                 self.last = entry.seq;
                 return Ok(News::Notice(Notice::Entry(Arc::new(entry))));
             }
-            let Some(news) = self.receiver.recv().await else {
-                return Err(CutOff(self.last).into());
+            let look_at = self.look.map(|(_, at)| at);
+            let news = tokio::select! {
+                biased;
+                news = self.receiver.recv() => news,
+                () = sleep_until(look_at.unwrap_or_else(Instant::now)), if look_at.is_some() => {
+                    self.look = self.look.map(|(every, _)| (every, Instant::now() + every));
+                    self.stored = Some(VecDeque::new());
+                    continue;
+                }
             };
+            let Some(news) = news else { return Err(CutOff(self.last).into()) };
             if let News::Notice(Notice::Entry(entry)) = &*news {
                 if entry.seq <= self.last {
                     continue;

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use threadline_core::clock::Timestamp;
 use threadline_core::drive::{Notice, Rest};
 use threadline_core::history::fact::{AgentJoined, InstructionSet};
 use threadline_core::history::{History, Proposal, Refused, Stamp};
 use threadline_core::id::{AgentId, ConversationId, Seq};
-use threadline_core::inbox::Item;
+use threadline_core::inbox::{Item, ItemNumber};
 use threadline_core::store::{Queued, StoreError};
 use threadline_core::tool::Cancel;
 use tokio::sync::{Notify, watch};
@@ -18,6 +19,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::drive::{Drive, DriveError, Stepped};
 use crate::feed::{Feed, News, Watcher};
+use crate::work::ITEMS;
 use crate::world::World;
 
 /// How long to wait for a conversation that another process drives, before trying again.
@@ -149,6 +151,21 @@ impl Runtime {
         let mut tasks = lock(&self.0.tasks);
         while tasks.try_join_next().is_some() {}
         tasks.spawn(async move { runtime.background(id, known).await });
+    }
+
+    /// Has a conversation driven if something is due that nobody here was told of: what another
+    /// process put into its inbox, or a time that has come.
+    pub async fn look(&self, id: ConversationId) -> Result<(), StoreError> {
+        let (store, now) = (&self.world().store, self.world().clock.now());
+        let is_due = |at: Option<Timestamp>| at.is_some_and(|at| at <= now);
+        let due = is_due(store.conversation(id).await?.sums.wake_at) || {
+            let waiting = store.waiting(id, ItemNumber(0), ITEMS).await?;
+            waiting.iter().any(|(_, item)| item.due.is_none() || is_due(item.due))
+        };
+        if due {
+            self.start(id);
+        }
+        Ok(())
     }
 
     /// Waits until a conversation that was started here rests, or cannot be driven.

@@ -18,10 +18,14 @@ mod execute;
 mod gear;
 mod mark;
 mod notebook;
+mod peers;
 mod person;
 mod queue;
 mod rules;
+mod shown;
 mod store;
+mod team;
+mod timers;
 mod trace;
 mod worker;
 mod world;
@@ -64,6 +68,8 @@ pub struct Directed {
     pub calls: u32,
     /// What running them again would do.
     pub class: Class,
+    /// Whether it is one of several agents that call each other and wait.
+    pub team: bool,
 }
 
 /// What came of a run.

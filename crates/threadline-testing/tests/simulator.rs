@@ -18,6 +18,15 @@ const ALL_MARKS: u64 = 20_000;
 const MOST_MARKS: u64 = 1_000;
 /// The marks that a thousand seeds may not see.
 const RARE: &[Mark] = &[Mark::BatchBytes, Mark::TooLarge, Mark::Huge, Mark::NotAgain];
+/// What several agents go through in a fixed conversation where nothing goes wrong.
+const TEAM: &[Mark] = &[
+    Mark::AgentNested,
+    Mark::AgentsAtOnce,
+    Mark::ChildAsks,
+    Mark::ReplyEndedWait,
+    Mark::TimerFired,
+    Mark::ChildCancelled,
+];
 /// How many threads run seeds, each on its own.
 const THREADS: u64 = 2;
 /// Every so many seeds, one is run twice.
@@ -96,32 +105,47 @@ fn seeds() {
     }
 }
 
-fn directed(fault: Option<Fault>, at: u64, calls: u32, class: Class) -> Options {
-    Options { course: Course::Directed(Directed { fault, at, calls, class }), traced: false }
+/// A fixed conversation: how many calls at once, what running them again does, and whether several
+/// agents take part.
+type Fixed = (u32, Class, bool);
+
+/// One agent with calls, and several who call each other and wait.
+const FIXED: [Fixed; 5] = [
+    (1, Class::Once, false),
+    (1, Class::Idempotent, false),
+    (3, Class::Once, false),
+    (3, Class::Idempotent, false),
+    (1, Class::Idempotent, true),
+];
+
+fn directed(fault: Option<Fault>, at: u64, (calls, class, team): Fixed) -> Options {
+    let directed = Directed { fault, at, calls, class, team };
+    Options { course: Course::Directed(directed), traced: false }
 }
 
 /// Every fault before every command and every event of a fixed conversation.
 #[test]
 fn every_fault_at_every_place() {
     let mut cells = Vec::new();
-    for calls in [1, 3] {
-        for class in [Class::Once, Class::Idempotent] {
-            let calm = run(1, &directed(None, 0, calls, class));
-            assert!(calm.failure.is_none(), "{:?}", calm.failure);
-            assert!(calm.boundaries > 50, "{} places are too few", calm.boundaries);
-            for fault in Fault::ALL {
-                for at in 0..calm.boundaries {
-                    cells.push((*fault, at, calls, class));
-                }
+    for fixed in FIXED {
+        let calm = run(1, &directed(None, 0, fixed));
+        assert!(calm.failure.is_none(), "{:?}", calm.failure);
+        assert!(calm.boundaries > 50, "{} places are too few", calm.boundaries);
+        if fixed.2 {
+            for mark in TEAM {
+                assert!(calm.coverage.of(*mark) > 0, "it lacks: {}", mark.name());
             }
+        }
+        for fault in Fault::ALL {
+            cells.extend((0..calm.boundaries).map(|at| (*fault, at, fixed)));
         }
     }
     let failures = Mutex::new(Vec::new());
     for_all(u64::try_from(cells.len()).unwrap(), |cell| {
-        let (fault, at, calls, class) = cells[usize::try_from(cell).unwrap()];
-        let report = run(1, &directed(Some(fault), at, calls, class));
+        let (fault, at, fixed) = cells[usize::try_from(cell).unwrap()];
+        let report = run(1, &directed(Some(fault), at, fixed));
         if let Some(failure) = report.failure {
-            let text = format!("{fault:?} before {at}, {calls} calls, {class:?}: {failure}");
+            let text = format!("{fault:?} before {at}, {fixed:?}: {failure}");
             failures.lock().unwrap().push(text);
         }
     });

@@ -7,6 +7,7 @@ mod notebook;
 mod number;
 #[cfg(test)]
 mod tests;
+mod together;
 
 use std::path::PathBuf;
 
@@ -20,6 +21,7 @@ pub(crate) use self::model::{
 };
 pub(crate) use self::notebook::Notebook;
 use self::number::{at_least_one, entry};
+pub(crate) use self::together::{AgentAction, Agents, Approve, Cancel, Send, Watch};
 
 /// A durable, provider-neutral runtime for LLM agents.
 ///
@@ -115,6 +117,51 @@ Examples:
   threadline resume last
   threadline resume --all")]
     Resume(Resume),
+    /// Drive what is due in the foreground, and tell what happens
+    ///
+    /// Unfinished turns, what waits in inboxes, timers whose time has come: whatever no other
+    /// process drives. With a conversation it also tells what other processes do with it.
+    #[command(after_help = "\
+Examples:
+  threadline watch
+  threadline watch last
+  threadline watch --json | jq .text")]
+    Watch(Watch),
+    /// Say something to a conversation that goes on elsewhere
+    ///
+    /// It is kept at once, and taken in by whoever drives the conversation.
+    #[command(after_help = "\
+Examples:
+  threadline send last \"and look at the tests too\" --steer
+  threadline send last \"hello\" --to all")]
+    Send(Send),
+    /// Show what agents ask to be allowed, or answer it
+    ///
+    /// An answer is for the very arguments that are shown, once; who gave it is on record.
+    #[command(after_help = "\
+Examples:
+  threadline approve last
+  threadline approve last c12.0
+  threadline approve last c12.0 --deny --always")]
+    Approve(Approve),
+    /// Stop what goes on in a conversation, wherever it does
+    ///
+    /// What agents have others do for them stops as well. A new message goes on from there.
+    #[command(after_help = "\
+Examples:
+  threadline cancel
+  threadline cancel last --agent ada")]
+    Cancel(Cancel),
+    /// List the agents of a conversation, or let one join or leave
+    ///
+    /// Without a conversation it lists those that a new one begins with.
+    #[command(after_help = "\
+Examples:
+  threadline agents
+  threadline agents last
+  threadline agents last add ada --description \"knows flowers\"
+  threadline agents last remove ada")]
+    Agents(Agents),
     /// List conversations, the most recent first
     #[command(
         alias = "ls",
@@ -284,6 +331,10 @@ impl Command {
             Self::Chat(_)
             | Self::Run(_)
             | Self::Resume(_)
+            | Self::Watch(_)
+            | Self::Approve(_)
+            | Self::Cancel(_)
+            | Self::Agents(_)
             | Self::Context(_)
             | Self::Recap(_)
             | Self::Policy(_)
@@ -292,6 +343,7 @@ impl Command {
             | Self::Doctor(_)
             | Self::Wire(Wire::Encode(_)) => true,
             Self::List(_)
+            | Self::Send(_)
             | Self::Show(_)
             | Self::Notebook(_)
             | Self::Search(_)

@@ -1,6 +1,10 @@
 //! The commands: one verb each.
 
 mod agent;
+mod agents;
+mod approve;
+mod cancel;
+mod change;
 mod chat;
 mod context;
 mod dev;
@@ -12,15 +16,18 @@ mod list;
 mod models;
 mod notebook;
 mod policy;
+mod question;
 mod recap;
 mod resume;
 mod rewind;
 mod run;
 mod search;
+mod send;
 mod show;
 mod tools;
 mod trust;
 mod verify;
+mod watch;
 mod wire;
 
 use std::process::ExitCode;
@@ -64,6 +71,15 @@ pub(crate) async fn run(
         Some(Command::Resume(arguments)) => {
             return resume::run(&parts, config, &arguments, view).await;
         }
+        Some(Command::Watch(arguments)) => {
+            return watch::run(&parts, config, &arguments, view).await;
+        }
+        Some(Command::Send(arguments)) => send::run(&parts, &arguments, view).await?,
+        Some(Command::Approve(arguments)) => {
+            approve::run(&parts, config, &arguments, view).await?;
+        }
+        Some(Command::Cancel(arguments)) => cancel::run(&parts, config, &arguments, view).await?,
+        Some(Command::Agents(arguments)) => agents::run(&parts, config, &arguments, view).await?,
         Some(Command::List(arguments)) => list::run(&parts, &arguments, view).await?,
         Some(Command::Show(arguments)) => show::run(&parts, &arguments, view).await?,
         Some(Command::Context(arguments)) => {

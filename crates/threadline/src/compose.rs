@@ -101,7 +101,7 @@ impl Parts {
 
     /// The routes that the agents of a conversation take. One that cannot be opened has none: what
     /// is wrong with it is told by whoever drives it.
-    async fn routes(&self, id: ConversationId) -> BTreeSet<Arc<str>> {
+    pub(crate) async fn routes(&self, id: ConversationId) -> BTreeSet<Arc<str>> {
         let Ok((_, history)) = store::open(&*self.store, id, &self.counter).await else {
             return BTreeSet::new();
         };
@@ -150,6 +150,8 @@ impl Parts {
         let limits = &mut setup.limits;
         limits.steps = bounds.max_steps.or(said.steps).unwrap_or(limits.steps);
         limits.calls = said.calls.unwrap_or(limits.calls);
+        limits.depth = said.depth.unwrap_or(limits.depth);
+        limits.alone = said.alone.unwrap_or(limits.alone);
         limits.turn_tokens = bounds.max_tokens.or(said.tokens);
         limits.conversation_tokens = said.conversation_tokens;
         (limits.turn_cost, limits.conversation_cost) = (said.turn_cost, said.conversation_cost);

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 
-use threadline_core::drive::Limits;
+use threadline_core::drive::{Limits, own_tools};
 use threadline_core::history::fact::AgentJoined;
 use threadline_core::id::TenantId;
 use threadline_core::policy::Rule;
@@ -71,10 +71,11 @@ impl Setup {
 
     /// The primary agent of a new conversation, with all tools and widgets there are.
     pub fn assistant(&self, instruction: &str) -> NewAgent {
+        let tools = self.tools.iter().map(|tool| Arc::clone(&tool.spec().name));
         NewAgent {
             joined: AgentJoined {
                 name: "assistant".into(),
-                tools: self.tools.iter().map(|tool| Arc::clone(&tool.spec().name)).collect(),
+                tools: tools.chain(own_tools().map(|spec| spec.name)).collect(),
                 widgets: self.widgets.iter().map(|widget| widget.name().into()).collect(),
                 primary: true,
                 ..AgentJoined::default()

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use threadline_core::history::History;
 use threadline_core::history::entry::Entry;
 use threadline_core::history::fact::{EndReason, Fact, Input, Stop};
 use threadline_core::id::{AgentId, CallId, ConversationId, IdSource as _, Seq};
@@ -139,11 +140,25 @@ async fn still_open(
     if !is_current || !state.in_turn() {
         return Ok(None);
     }
-    let asked = state.open_calls().filter(|(_, call)| {
+    // What agents that work for it ask holds it up as well.
+    let asked: Vec<CallId> = asked(&history).collect();
+    Ok(Some(if asked.is_empty() { Ending::Open } else { Ending::Approval(asked) }))
+}
+
+/// The calls of all agents that a person is asked about.
+pub fn asked(history: &History) -> impl Iterator<Item = CallId> {
+    let open = history.state().agents.values().flat_map(|agent| agent.open_calls());
+    let asked = open.filter(|(_, call)| {
         call.finished.is_none() && call.approval.is_some_and(|asked| asked.answer.is_none())
     });
-    let asked: Vec<CallId> = asked.map(|(id, _)| id).collect();
-    Ok(Some(if asked.is_empty() { Ending::Open } else { Ending::Approval(asked) }))
+    asked.map(|(id, _)| id)
+}
+
+/// The agents that are in a turn of their own, not in one that another waits for.
+pub fn busy(history: &History) -> impl Iterator<Item = AgentId> {
+    let agents = history.state().agents.iter();
+    let busy = agents.filter(|(_, agent)| agent.present && agent.in_turn());
+    busy.filter(|(_, agent)| agent.caller().is_none()).map(|(id, _)| *id)
 }
 
 /// The agent and the turn of an input, and the newest row of that turn.

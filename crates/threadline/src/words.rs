@@ -1,9 +1,10 @@
 //! Facts in words, for people.
 
 use serde_json::Value;
-use threadline_core::history::fact::{EndReason, Limit, Status, ToolFinished};
+use threadline_core::history::fact::{EndReason, Limit, PolicySet, Status, ToolFinished, Verdict};
 use threadline_core::history::one_line;
 use threadline_core::history::sections::{self, Level};
+use threadline_core::policy::line_of;
 
 /// How much of a call or a result stands on a line, in characters.
 const LINE_CAP: usize = 200;
@@ -30,6 +31,16 @@ pub(crate) fn ended(reason: EndReason, detail: &str) -> String {
     match detail.trim() {
         "" => reason.to_owned(),
         detail => format!("{reason}: {}", one_line(detail, LINE_CAP)),
+    }
+}
+
+/// A rule that was set, in a sentence.
+pub(crate) fn policy(policy: &PolicySet) -> String {
+    let about = line_of(policy);
+    match policy.verdict {
+        Verdict::Allow => format!("{about} is allowed in this conversation from now on"),
+        Verdict::Ask => format!("{about} is asked about in this conversation from now on"),
+        Verdict::Deny => format!("{about} is denied in this conversation from now on"),
     }
 }
 

@@ -341,6 +341,13 @@ impl Driver {
             (Effect::Read | Effect::Idempotent, Ok(fit)) => match fit.known.spec.handling {
                 Handling::Run(rules) if attempt < setting.limits.call_attempts => {
                     let decision = self.decide(sheet, &fit);
+                    let history = sheet.draft.history();
+                    if let Some(who) = Self::beyond(history, agent, &fit.known.spec.name) {
+                        let text = format!(
+                            "no answer: it was stopped while it ran, and {who}, for whom you work, may not use it any more"
+                        );
+                        return self.finish(sheet, agent, id, Status::Failed, &text);
+                    }
                     if decision.verdict == Verdict::Deny {
                         let text = format!(
                             "no answer: it was stopped while it ran, and a rule does not allow it to run again ({})",

@@ -210,7 +210,7 @@ impl Driver {
         self.cancel_turn(agent, Some(item), out);
         // Those who work for it stop with it.
         for child in Self::children(sheet.draft.history(), agent) {
-            if !self.cancelling.contains_key(&child) {
+            if !planted!(LeaveChildren) && !self.cancelling.contains_key(&child) {
                 self.cancel_turn(child, None, out);
             }
         }
@@ -256,7 +256,7 @@ impl Driver {
             // once it was told how they ended.
             let history = sheet.draft.history();
             let waits = !Self::children(history, agent).is_empty() || is_owed(history, agent);
-            let ended = !runs && !waits && {
+            let ended = !runs && (!waits || planted!(LeaveChildren)) && {
                 let ending = Ending {
                     takes: cancelling.item.filter(|item| !sheet.draft.takes(*item)),
                     partial: cancelling.partial.clone(),

@@ -14,6 +14,8 @@ use serde::Deserialize;
 use super::Driver;
 use super::calls::CallText;
 use super::place::{Beside, Sheet, SheetMark};
+use super::planted::planted;
+use super::step::{Step, next_step};
 use crate::history::History;
 use crate::history::entry::Entry;
 use crate::history::fact::{
@@ -120,7 +122,7 @@ impl Driver {
             Err(why) => return self.finish(sheet, agent, id, Status::Failed, &why),
         };
         if !self.is_free(sheet.draft.history(), child) {
-            return;
+            return self.hold_up(sheet, agent, id, &wish.name);
         }
         let mode = if wish.wait.unwrap_or(true) { CallMode::Ask } else { CallMode::Send };
         let mut sections = vec![Section::text(wish.task)];
@@ -143,6 +145,17 @@ impl Driver {
             && (mode == CallMode::Ask || self.place_told(sheet, agent, id, &told, arguments));
         if !placed {
             self.not_whole(sheet, before, agent, id, "not called: the task takes too much room");
+        }
+    }
+
+    /// A call to an agent that is in a turn is made once that one rests. That it is held up must
+    /// be seen from the history, so that nobody takes the agent for one that could go on.
+    fn hold_up(&self, sheet: &mut Sheet<'_>, agent: AgentId, id: CallId, name: &str) {
+        let state = sheet.draft.history().agent(agent);
+        let call = state.and_then(|state| state.open_calls().find(|(open, _)| *open == id));
+        if call.is_none_or(|(_, call)| call.wants.as_deref() != Some(name)) {
+            let text = format!("{name} is in the middle of something: call it again");
+            self.finish(sheet, agent, id, Status::Failed, &text);
         }
     }
 
@@ -175,7 +188,7 @@ impl Driver {
         if child == agent {
             return Err("an agent cannot call itself: do the task, or call another".to_owned());
         }
-        if self.waits_for(sheet, child, agent) {
+        if self.waits_for(sheet, child, agent) && !planted!(WaitInCircles) {
             return Err(format!("{name} waits for your answer: give it, then call {name}"));
         }
         let limits = &self.setting.limits;
@@ -248,9 +261,11 @@ impl Driver {
                 ..written.finished(call, status, "")
             };
             let before = sheet.mark();
-            let returned = AgentReturned { call, child, ended: at };
-            let placed = sheet.place(agent, returned, Beside::cause(at)).is_ok()
-                && Self::place_finished(sheet, agent, finished, None);
+            let times = if planted!(ReturnTwice) { 2 } else { 1 };
+            let placed = (0..times).all(|_| {
+                let returned = AgentReturned { call, child, ended: at };
+                sheet.place(agent, returned, Beside::cause(at)).is_ok()
+            }) && Self::place_finished(sheet, agent, finished, None);
             if !placed {
                 let words = "its answer was too large to be recorded";
                 self.not_whole(sheet, before, agent, call, words);
@@ -258,27 +273,46 @@ impl Driver {
         }
     }
 
-    /// Delivers answers to agents that did not wait for them, once they rest.
+    /// Delivers answers to agents that did not wait for them: once they rest, or when they do
+    /// nothing but let time pass, which an answer ends.
     pub(super) fn place_replies(&self, sheet: &mut Sheet<'_>) {
-        for Reply { to, call, from, ended } in sheet.draft.history().state().replies.clone() {
+        for reply in sheet.draft.history().state().replies.clone() {
             if sheet.full {
                 return;
             }
-            if !self.is_free(sheet.draft.history(), to) {
-                continue;
+            let history = sheet.draft.history();
+            if self.is_free(history, reply.to) {
+                self.place_reply(sheet, reply);
+            } else if only_waits(history, reply.to) && !self.cancelling.contains_key(&reply.to) {
+                let before = sheet.mark();
+                self.end_waits(sheet, reply.to);
+                let sealed = match next_step(sheet.draft.history(), reply.to) {
+                    Step::Seal(results) => {
+                        let cause = Beside::cause(results.output);
+                        sheet.place(reply.to, results, cause).is_ok()
+                    }
+                    Step::Rest | Step::Invoke | Step::Calls(_) => false,
+                };
+                if !sealed || !self.place_reply(sheet, reply) {
+                    sheet.back_to(before);
+                }
             }
-            let Some(answer) = self.ended_at(sheet, ended) else { continue };
-            let name =
-                sheet.draft.history().agent(from).map(|agent| Arc::clone(&agent.joined.name));
-            let title = format!("Answer of {}", name.as_deref().unwrap_or("an agent"));
-            let input = Input {
-                sections: vec![Section::titled(title, answer.text)],
-                from: Sender::Agent { agent: from, call: Some(call) },
-                to: Address::Agent(to),
-                ..Input::from_person("")
-            };
-            drop(sheet.place(to, input, Beside::cause(ended)));
         }
+    }
+
+    /// Delivers an answer; tells whether it is placed.
+    fn place_reply(&self, sheet: &mut Sheet<'_>, reply: Reply) -> bool {
+        let Reply { to, call, from, ended } = reply;
+        let Some(answer) = self.ended_at(sheet, ended) else { return false };
+        let name = sheet.draft.history().agent(from).map(|agent| Arc::clone(&agent.joined.name));
+        let title = format!("Answer of {}", name.as_deref().unwrap_or("an agent"));
+        let input = Input {
+            sections: vec![Section::titled(title, answer.text)],
+            from: Sender::Agent { agent: from, call: Some(call) },
+            to: Address::Agent(to),
+            ..Input::from_person("")
+        };
+        sheet.place(to, input, Beside::cause(ended)).is_ok()
     }
 
     /// How an agent's newest turn ended.
@@ -309,10 +343,17 @@ impl Driver {
     /// The agent for which this one works that may not use a tool, if one may not.
     pub(super) fn beyond(history: &History, agent: AgentId, tool: &str) -> Option<Arc<str>> {
         let may = |of: &Agent| of.joined.tools.iter().any(|name| &**name == tool);
-        let turn = history.agent(agent)?.turn.as_ref()?;
-        let mut above = turn.behalf.iter().filter_map(|caller| history.agent(*caller));
+        let turn = history.agent(agent)?.turn.as_ref().filter(|_| !planted!(ExceedCaller))?;
+        let mut above = turn.works_for.iter().filter_map(|caller| history.agent(*caller));
         above.find(|caller| !may(caller)).map(|caller| Arc::clone(&caller.joined.name))
     }
+}
+
+/// Whether an agent does nothing but let time pass.
+fn only_waits(history: &History, agent: AgentId) -> bool {
+    let Some(agent) = history.agent(agent) else { return false };
+    let mut open = agent.open_calls().filter(|(_, call)| call.finished.is_none()).peekable();
+    open.peek().is_some() && open.all(|(_, call)| call.timer.is_some())
 }
 
 /// What a turn and all that works for the same goal have taken: tokens and money.

@@ -405,7 +405,10 @@ impl Driver {
     ) -> Option<Ending> {
         let limits = &self.setting.limits;
         let turn = turn_of(history, agent)?;
-        if calls.iter().any(|(_, step)| matches!(step, CallStep::Started { .. })) {
+        // What has begun goes on: also another agent's turn, which would be left without its end.
+        let has_begun =
+            |step: &CallStep| matches!(step, CallStep::Started { .. } | CallStep::Waits);
+        if calls.iter().any(|(_, step)| has_begun(step)) {
             return None;
         }
         if turn.calls > limits.calls {
@@ -425,10 +428,13 @@ impl Driver {
         let Some(state) = sheet.draft.history().agent(agent).filter(|agent| agent.in_turn()) else {
             return true;
         };
-        let open: Vec<(CallId, Option<Effect>)> = state
+        let open: Vec<(CallId, Option<Effect>, bool)> = state
             .open_calls()
             .filter(|(_, call)| call.finished.is_none())
-            .map(|(id, call)| (id, call.started.map(|started| started.effect)))
+            .map(|(id, call)| {
+                let waits = call.child.is_some() || call.timer.is_some();
+                (id, call.started.map(|started| started.effect), waits)
+            })
             .collect();
         if let Some(started) = state.invoking.or(state.invoking_aside) {
             let message = "stopped before it was answered";
@@ -444,8 +450,11 @@ impl Driver {
                 return false;
             }
         }
-        for (id, effect) in open {
+        for (id, effect, waits) in open {
             let (status, text) = match effect {
+                None if waits => {
+                    (Status::Skipped, "not answered: the turn was ended while it waited")
+                }
                 None => (Status::Skipped, "not started: the turn was ended before it ran"),
                 Some(Effect::Once) => (Status::Unknown, UNKNOWN_STOPPED),
                 Some(Effect::Read | Effect::Idempotent) => {

@@ -55,6 +55,20 @@ mod bug {
         ForgetOperator,
         /// A question that nobody answers stays open.
         AskForEver,
+        /// The answer of an agent is returned twice.
+        ReturnTwice,
+        /// Agents go on though the turn that they work for is cancelled.
+        LeaveChildren,
+        /// Answers of agents are lost if another process takes over.
+        ForgetAnswers,
+        /// A timer that was missed fires for every time it was.
+        FireEachMissed,
+        /// A timer that was taken back still fires.
+        ClearNothing,
+        /// Agents may wait for each other in a circle.
+        WaitInCircles,
+        /// An agent does for another what that one may not.
+        ExceedCaller,
     }
 
     impl Bug {
@@ -73,6 +87,13 @@ mod bug {
             Self::KeepChange,
             Self::ForgetOperator,
             Self::AskForEver,
+            Self::ReturnTwice,
+            Self::LeaveChildren,
+            Self::ForgetAnswers,
+            Self::FireEachMissed,
+            Self::ClearNothing,
+            Self::WaitInCircles,
+            Self::ExceedCaller,
         ];
     }
 

@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use super::Driver;
 use super::place::{Beside, Sheet};
+use super::planted::planted;
 use crate::clock::Timestamp;
 use crate::history::fact::{
     Input, Note, Sender, Status, TimerCleared, TimerSet, ToolFinished, Verdict,
@@ -130,8 +131,11 @@ impl Driver {
             self.finish(sheet, agent, id, Status::Success, "that time has passed");
             return Ok(());
         }
+        let before = sheet.mark();
         let set = TimerSet { when, every_ms: None, call: Some(id), text: Arc::default() };
-        sheet.place_for(agent, set, id);
+        if !sheet.place_for(agent, set, id) {
+            self.not_whole(sheet, before, agent, id, "not waited: there are too many timers");
+        }
         Ok(())
     }
 
@@ -175,7 +179,7 @@ impl Driver {
             return Err(format!("you have no timer {timer}; there are: {own}"));
         }
         let before = sheet.mark();
-        let placed = sheet.place_for(agent, TimerCleared { timer }, id)
+        let placed = (planted!(ClearNothing) || sheet.place_for(agent, TimerCleared { timer }, id))
             && self.place_told(sheet, agent, id, "the timer is taken back", arguments);
         if !placed {
             self.not_whole(sheet, before, agent, id, "the timer could not be taken back");
@@ -221,6 +225,11 @@ impl Driver {
             };
             if self.is_free(sheet.draft.history(), timer.agent) {
                 let input = Input { from: Sender::Timer { set }, ..Input::from_person(text) };
+                let every = timer.set.every_ms.filter(|_| planted!(FireEachMissed));
+                let missed = every.map_or(0, |ms| sheet.at.millis_since(timer.set.when) / ms);
+                for _ in 0..missed.min(3) {
+                    drop(sheet.place(timer.agent, input.clone(), Beside::cause(set)));
+                }
                 drop(sheet.place(timer.agent, input, Beside::cause(set)));
             }
         }

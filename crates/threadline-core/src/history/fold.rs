@@ -2,6 +2,7 @@
 
 mod agent;
 mod calls;
+mod peers;
 
 use std::sync::Arc;
 
@@ -9,14 +10,14 @@ use super::batch::{Interaction, LastMessage, MessageKind};
 use super::counts::{Counts, gist, one_line};
 use super::entry::Entry;
 use super::fact::{
-    AgentJoined, CallMode, Described, Fact, Input, Invocation, InvocationFailed, Output, Purpose,
+    AgentJoined, Described, EndReason, Fact, Input, Invocation, InvocationFailed, Output, Purpose,
     Recap, Sender, Stop, TimerSet, ToolResults, Usage,
 };
 use super::rule::Rule;
 use super::sections::Levels;
 use super::state::{
-    Agent, Caller, Correction, Finished, Ledger, OpenCall, OpenOutput, PathState, RecapRange,
-    Reply, Stage, Timer, Turn,
+    Agent, Correction, Finished, Ledger, OpenCall, OpenOutput, PathState, RecapRange, Stage, Timer,
+    Turn,
 };
 use crate::id::{AgentId, Seq};
 use crate::outline::{OutlineRow, RowKind};
@@ -31,8 +32,6 @@ pub const TIMERS_CAP: usize = 1024;
 pub const RECAPS_CAP: usize = 1024;
 /// The most widgets of an agent.
 pub const WIDGETS_CAP: usize = 256;
-/// The most answers that wait for agents that did not wait for them; one beyond is not delivered.
-const REPLIES_CAP: usize = 1024;
 /// The most rules.
 pub const POLICIES_CAP: usize = 1024;
 /// The most different tools that a turn's line names; the rest are not listed.
@@ -112,8 +111,8 @@ impl PathState {
                     return Err(Rule::NotResting(entry.agent));
                 }
                 agent.present = false;
+                // Nobody is there any more whom an answer could reach or a timer could wake.
                 self.replies.retain(|reply| reply.to != entry.agent);
-                // Nobody is left to be woken: they would be due for ever.
                 self.timers.retain(|_, timer| timer.agent != entry.agent);
             }
             Fact::InstructionSet(_) => {
@@ -145,7 +144,9 @@ impl PathState {
                 self.known(entry.agent)?;
                 self.timers.remove(&cleared.timer).ok_or(Rule::NoTimer(cleared.timer))?;
             }
-            Fact::TurnEnded(_) => return self.turn_ended(entry, counts).map(Some),
+            Fact::TurnEnded(ended) => {
+                return self.turn_ended(entry, ended.reason, counts).map(Some);
+            }
             Fact::Recap(recap) => return self.recap(entry, recap, counts),
             Fact::Pinned(pinned) => {
                 self.known(entry.agent)?;
@@ -177,9 +178,10 @@ impl PathState {
         Ok(None)
     }
 
-    /// Takes back what is open: no answer is waited for any more, and calls that are not finished
-    /// must not start.
+    /// Takes back what is open: no answer is waited for or delivered any more, and calls that are
+    /// not finished must not start.
     pub(super) fn withdraw(&mut self) {
+        self.replies.clear();
         let is_open = |agent: &Arc<Agent>| {
             agent.in_turn() || agent.invoking.is_some() || agent.invoking_aside.is_some()
         };
@@ -253,6 +255,7 @@ impl PathState {
             self.timer_fired(set, entry)?;
         }
         let caller = self.caller_of(entry.agent, &input.from);
+        let works_for = caller.map(|caller| self.works_for(caller)).unwrap_or_default();
         let by_person = matches!(input.from, Sender::Person { .. });
         if by_person {
             self.alone = 0;
@@ -262,11 +265,10 @@ impl PathState {
             Stage::Calling(open) => return Err(Rule::Unsealed(open.output)),
             Stage::Resting => {
                 let (pins, peers) = (Arc::clone(&self.pins), self.peers(entry.agent));
-                let behalf = caller.map(|caller| self.behalf(caller.agent)).unwrap_or_default();
                 let agent = self.agent_mut(entry.agent)?;
                 agent.stage = Stage::Asked;
                 let turn = Turn::new(entry.seq, transcript, agent, pins, peers);
-                agent.turn = Some(Turn { caller, behalf, ..turn });
+                agent.turn = Some(Turn { caller, works_for, ..turn });
                 agent.ended = None;
                 self.last_turn = Some(entry.seq);
                 self.alone = self.alone.saturating_add(u32::from(!by_person));
@@ -301,23 +303,6 @@ impl PathState {
         Ok(row)
     }
 
-    /// A turn has ended: who called and did not wait gets an answer.
-    fn ended(&mut self, of: AgentId, at: Seq) {
-        let Some(agent) = self.agents.get_mut(&of).map(Arc::make_mut) else { return };
-        agent.ended = Some(at);
-        let mut caller = None;
-        if let Some(turn) = &mut agent.turn {
-            caller = turn.caller;
-            // Each agent's list of all others is the largest part of a state with many.
-            turn.peers = Arc::default();
-        }
-        if let Some(Caller { agent: to, call, mode: CallMode::Send }) = caller
-            && self.replies.len() < REPLIES_CAP
-        {
-            self.replies.push(Reply { to, call, from: of, ended: at });
-        }
-    }
-
     fn output(
         &mut self,
         entry: &Entry,
@@ -335,8 +320,7 @@ impl PathState {
         if let Some(turn) = &mut agent.turn {
             turn.took_output(output, &text);
         }
-        let calls: Vec<OpenCall> =
-            output.calls().map(|call| OpenCall::new(&call.name, call.complete)).collect();
+        let calls: Vec<OpenCall> = output.calls().map(OpenCall::new).collect();
         let rests = if calls.is_empty() { agent.rests_after(output) } else { false };
         if !calls.is_empty() {
             agent.stage = Stage::Calling(OpenOutput { output: entry.seq, calls });
@@ -352,7 +336,7 @@ impl PathState {
             self.message(entry, MessageKind::Answer, || text);
         }
         if rests {
-            self.ended(entry.agent, entry.seq);
+            self.ended(entry.agent, entry.seq, false);
         }
         if let Some((invocation, ours)) = expected {
             self.correct(invocation, ours, output.usage.input);
@@ -470,7 +454,12 @@ impl PathState {
         Ok(())
     }
 
-    fn turn_ended(&mut self, entry: &Entry, counts: Counts) -> Result<OutlineRow, Rule> {
+    fn turn_ended(
+        &mut self,
+        entry: &Entry,
+        reason: EndReason,
+        counts: Counts,
+    ) -> Result<OutlineRow, Rule> {
         let agent = self.agent_mut(entry.agent)?;
         match &agent.stage {
             Stage::Resting => return Err(Rule::NoTurn),
@@ -479,7 +468,7 @@ impl PathState {
         }
         agent.invoking = None;
         let row = agent.row(entry, RowKind::Ended, counts, counts.tokens.live, gist(&entry.fact));
-        self.ended(entry.agent, entry.seq);
+        self.ended(entry.agent, entry.seq, reason == EndReason::Withdrawn);
         Ok(row)
     }
 

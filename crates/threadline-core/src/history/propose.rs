@@ -404,12 +404,14 @@ impl<'a> Draft<'a> {
 /// How a call that was taken back ended, by what is known of it.
 fn settlement(id: CallId, call: &OpenCall, aftermath: &Aftermath) -> ToolFinished {
     let later = aftermath.0.get(&id);
+    let effect = later.and_then(|(effect, _)| *effect).or(call.started.map(|s| s.effect));
+    // What ran has happened; what was only recorded is taken back with what it changed.
     if let Some((_, Some(finished))) = later
         && finished.name == call.name
+        && effect.is_some()
     {
         return finished.clone();
     }
-    let effect = later.and_then(|(effect, _)| *effect).or(call.started.map(|s| s.effect));
     let (status, words) = match effect {
         None if call.child.is_some() || call.timer.is_some() => {
             (Status::Skipped, "not answered: the conversation was taken back while it waited")

@@ -140,9 +140,9 @@ pub struct Turn {
     pub peers: Arc<Vec<Peer>>,
     /// The call that began it, if an agent did.
     pub caller: Option<Caller>,
-    /// The agents on whose behalf it was begun, whether they wait or not: its caller, the one that
-    /// the caller worked for then, and so on. It may do no more than each of them.
-    pub behalf: Vec<AgentId>,
+    /// The agents for which it works, nearest first: whoever called, for whom that one worked, and
+    /// so on, whether they wait or not.
+    pub works_for: Vec<AgentId>,
     /// The route that the inputs which began it ask for, if one does.
     pub route: Option<Arc<str>>,
     /// The types of what was sent along with its inputs, each once.
@@ -281,6 +281,8 @@ pub struct OpenCall {
     pub finished: Option<Finished>,
     /// The question about it, if one was asked.
     pub approval: Option<Approval>,
+    /// The name of the agent it is for, if it is a call to one and says so plainly.
+    pub wants: Option<Arc<str>>,
     /// The agent it called, if it did, and whether it waits for the answer.
     pub child: Option<(AgentId, CallMode)>,
     /// The timer it waits for, if it does.
@@ -346,6 +348,16 @@ pub struct Timer {
     pub set: TimerSet,
 }
 
+impl Timer {
+    /// When it fires next after it fired at a time: one that repeats does so in the future,
+    /// however many times were missed.
+    pub fn next(&self, fired: Timestamp) -> Option<Timestamp> {
+        let every = self.set.every_ms.filter(|every| *every > 0)?;
+        let missed = fired.millis_since(self.set.when) / every;
+        Some(self.set.when.plus_millis(every.saturating_mul(missed.saturating_add(1))))
+    }
+}
+
 /// A recap and what it stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecapRange {
@@ -405,15 +417,9 @@ impl Agent {
         self.stage != Stage::Resting
     }
 
-    /// Whether it can do nothing before a person, a time or another agent moves.
-    fn is_blocked(&self) -> bool {
-        let Stage::Calling(open) = &self.stage else { return false };
-        let waits = |call: &OpenCall| {
-            let asked = call.approval.is_some_and(|approval| approval.answer.is_none());
-            asked || call.asks().is_some() || call.timer.is_some()
-        };
-        let mut unfinished = open.calls.iter().filter(|call| call.finished.is_none()).peekable();
-        unfinished.peek().is_some() && unfinished.all(waits)
+    /// The calls that have no result, with their ids.
+    fn unfinished(&self) -> impl Iterator<Item = &OpenCall> {
+        self.open_calls().map(|(_, call)| call).filter(|call| call.finished.is_none())
     }
 
     /// Its newest turn in a line.
@@ -453,8 +459,9 @@ impl PathState {
     /// What the agents are doing.
     pub fn state(&self) -> State {
         let mut state = State::Resting;
-        for agent in self.agents.values().filter(|agent| agent.present && agent.in_turn()) {
-            if !agent.is_blocked() {
+        for (id, agent) in self.agents.iter().filter(|(_, agent)| agent.present && agent.in_turn())
+        {
+            if !self.is_blocked(*id, agent) {
                 return State::Working;
             }
             state = State::Waiting;
@@ -462,17 +469,65 @@ impl PathState {
         state
     }
 
-    /// When the next timer or question is due.
+    /// Whether an agent can do nothing before a person, a time or another agent moves.
+    fn is_blocked(&self, id: AgentId, agent: &Agent) -> bool {
+        let waits = |call: &OpenCall| {
+            let asked = call.approval.is_some_and(|approval| approval.answer.is_none());
+            asked || call.asks().is_some() || call.timer.is_some() || self.is_held_up(id, call)
+        };
+        let mut unfinished = agent.unfinished().peekable();
+        unfinished.peek().is_some() && unfinished.all(waits)
+    }
+
+    /// Whether a call cannot be made yet because the agent it is for is in a turn. One that would
+    /// wait for itself is refused, and so not held up.
+    fn is_held_up(&self, id: AgentId, call: &OpenCall) -> bool {
+        let Some(on) = self.wanted(call).filter(|on| *on != id && call.started.is_none()) else {
+            return false;
+        };
+        self.agents.get(&on).is_some_and(|agent| agent.in_turn()) && !self.waits_for(on, id)
+    }
+
+    /// The agent that a call which is not made yet is for.
+    fn wanted(&self, call: &OpenCall) -> Option<AgentId> {
+        let name = call.wants.as_ref().filter(|_| call.child.is_none() && call.complete)?;
+        self.agent_named(name)
+    }
+
+    /// Whether one agent cannot go on before another's turn has ended.
+    fn waits_for(&self, from: AgentId, goal: AgentId) -> bool {
+        let (mut seen, mut next) = (BTreeSet::new(), vec![from]);
+        while let Some(at) = next.pop() {
+            if at == goal {
+                return true;
+            }
+            if let Some(agent) = self.agents.get(&at).filter(|_| seen.insert(at)) {
+                let calls = agent.unfinished();
+                next.extend(calls.filter_map(|call| call.asks().or_else(|| self.wanted(call))));
+            }
+        }
+        false
+    }
+
+    /// When the next timer or question is due. A timer that wakes an agent is not due before the
+    /// agent rests.
     pub fn wake_at(&self) -> Option<Timestamp> {
-        self.moments().min()
+        let in_turn = |agent: &AgentId| self.agents.get(agent).is_some_and(|agent| agent.in_turn());
+        let wakes = |timer: &&Timer| timer.set.call.is_some() || !in_turn(&timer.agent);
+        let timers = self.timers.values().filter(wakes).map(|timer| timer.set.when);
+        timers.chain(self.questions()).min()
     }
 
     /// When timers and questions are due.
     pub fn moments(&self) -> impl Iterator<Item = Timestamp> {
-        let timers = self.timers.values().map(|timer| timer.set.when);
+        self.timers.values().map(|timer| timer.set.when).chain(self.questions())
+    }
+
+    /// When questions that nobody answered expire.
+    fn questions(&self) -> impl Iterator<Item = Timestamp> {
         let open = self.agents.values().flat_map(|agent| agent.open_calls());
-        let questions = open.filter_map(|(_, call)| call.approval.filter(|a| a.answer.is_none()));
-        timers.chain(questions.map(|question| question.until))
+        let open = open.filter_map(|(_, call)| call.approval.filter(|a| a.answer.is_none()));
+        open.map(|question| question.until)
     }
 
     pub(super) fn sums(&self, ledger: &Ledger) -> Sums {

@@ -9,7 +9,7 @@ use super::{ChangeRefused, Widgets};
 use crate::clock::Timestamp;
 use crate::history::History;
 use crate::history::entry::Entry;
-use crate::history::fact::Fact;
+use crate::history::fact::{Fact, Input, Sender};
 use crate::history::state::Agent;
 use crate::id::{AgentId, Seq};
 use crate::tokens::TokenCounter;
@@ -75,7 +75,12 @@ impl Widgets {
         {
             return None;
         }
-        let text = self.screen(history, agent, at);
+        // A timer that wakes the agent has fired when the agent reads its screen.
+        let fired = match fact {
+            Fact::Input(Input { from: Sender::Timer { set }, .. }) => Some(*set),
+            _ => None,
+        };
+        let text = self.screen(history, agent, at, fired);
         let last = self.screens.last(agent).filter(|_| !begins);
         let new = text.filter(|text| last.is_none_or(|last| *last.text != **text));
         let screen = new.map(|text| (counter.count(&text), Arc::from(text)));

@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use super::screens::Screens;
 use super::{
-    AgentView, Change, ChangeRefused, Fragment, Refusal, Reply, Scope, View, Widget, WidgetCall,
-    WidgetState,
+    AgentView, Change, ChangeRefused, Fragment, Refusal, Reply, Scope, TimerView, View, Widget,
+    WidgetCall, WidgetState,
 };
 use crate::clock::Timestamp;
 use crate::history::History;
 use crate::history::entry::Entry;
-use crate::history::fact::{AgentJoined, Fact};
+use crate::history::fact::{AgentJoined, Fact, TimerSet};
 use crate::history::sections::floor_boundary;
 use crate::history::state::PathState;
-use crate::id::AgentId;
+use crate::id::{AgentId, Seq};
 use crate::tool::ToolSpec;
 
 /// The most bytes of one widget on a screen; what is beyond is cut.
@@ -181,10 +181,17 @@ impl Widgets {
         Some((Arc::clone(&registered.name), reply))
     }
 
-    /// The live screen of an agent as it is at a time; none if no widget shows anything.
+    /// The live screen of an agent as it is at a time, when a timer has fired if one has; none if
+    /// no widget shows anything.
     ///
     /// A fragment over [`FRAGMENT_CAP_BYTES`] shows its head and how to read the rest.
-    pub fn screen(&self, history: &History, agent: AgentId, at: Timestamp) -> Option<String> {
+    pub fn screen(
+        &self,
+        history: &History,
+        agent: AgentId,
+        at: Timestamp,
+        fired: Option<Seq>,
+    ) -> Option<String> {
         let joined = &history.agent(agent)?.joined;
         let state = history.state();
         let present = state.agents.iter().filter(|(_, agent)| agent.present);
@@ -195,8 +202,18 @@ impl Widgets {
                 interactions: agent.interactions,
             })
             .collect();
-        let cap_bytes = FRAGMENT_CAP_BYTES;
-        let view = View { at, agent, agents: &agents, messages: state.messages, cap_bytes };
+        let own = state.timers.iter().filter(|(_, timer)| timer.agent == agent);
+        let timers: Vec<TimerView<'_>> = own
+            .filter(|(_, timer)| timer.set.call.is_none())
+            .filter_map(|(number, timer)| {
+                let has_fired = fired == Some(*number);
+                let when = if has_fired { timer.next(at)? } else { timer.set.when };
+                let TimerSet { every_ms, text, .. } = &timer.set;
+                Some(TimerView { number: *number, when, every_ms: *every_ms, text })
+            })
+            .collect();
+        let (messages, cap_bytes) = (state.messages, FRAGMENT_CAP_BYTES);
+        let view = View { at, agent, agents: &agents, timers: &timers, messages, cap_bytes };
         let mut screen = String::new();
         for registered in self.registry.of(joined) {
             let shown = self.state(registered, agent).render(&view);

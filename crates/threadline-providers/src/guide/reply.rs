@@ -1,17 +1,19 @@
 //! What the guide replies: what it says, and the calls it makes.
 
+mod agents;
 mod files;
 mod help;
 mod notes;
 mod quotes;
 mod shared;
 mod tasks;
+mod timing;
 
 use serde_json::Value;
 use threadline_core::history::fact::Purpose;
 use threadline_core::provider::{Request, ToolChoice};
 
-use super::scene::Scene;
+use super::scene::{Scene, WAIT, up_to_wait};
 use super::screen::Clock;
 use super::told::told;
 use super::wish::{SharedWish, TaskWish, Wish};
@@ -53,6 +55,9 @@ fn step(request: &Request, connect: &str) -> Reply {
     let mut scene = Scene::of(&request.context);
     let (results, asked) = (scene.results.clone(), std::mem::take(&mut scene.asked));
     let (wishes, unclear) = (std::mem::take(&mut scene.wishes), scene.unclear);
+    // What follows a wait is done after it.
+    let waits = request.catalogue.get(WAIT).is_some();
+    let wishes = if waits { up_to_wait(&wishes) } else { &wishes };
     let mut writing = Writing::new(request, connect, scene);
     for (call, result) in &results {
         writing.say(told(*call, result));
@@ -60,12 +65,12 @@ fn step(request: &Request, connect: &str) -> Reply {
     for wish in &asked {
         writing.answer_later(wish);
     }
-    for wish in &wishes {
+    for wish in wishes {
         writing.act(wish);
     }
     // Calls come first: what can be said without them is said once they are done.
     if writing.calls.is_empty() {
-        for wish in &wishes {
+        for wish in wishes {
             writing.answer_later(wish);
         }
     }
@@ -134,6 +139,8 @@ impl<'a> Writing<'a> {
             Wish::File(wish) => self.act_on_files(wish),
             Wish::Task(wish) => self.act_on_tasks(wish),
             Wish::Shared(wish) => self.act_on_shared(wish),
+            Wish::Agent(wish) => self.act_on_agents(wish),
+            Wish::Timing(wish) => self.act_on_time(wish),
             Wish::Recall(_)
             | Wish::Time
             | Wish::Day
@@ -151,6 +158,8 @@ impl<'a> Writing<'a> {
             Wish::Recall(about) => self.recall(about.as_deref()),
             Wish::Task(TaskWish::List { ended: false }) => self.tell_tasks(),
             Wish::Shared(SharedWish::List) => self.tell_shared(),
+            Wish::Agent(wish) => self.tell_agents(wish),
+            Wish::Timing(wish) => self.tell_time(wish),
             Wish::Time => self.tell_clock(Clock::time),
             Wish::Day => self.tell_clock(Clock::day),
             Wish::Think(what) => self.think(what),

@@ -1,13 +1,16 @@
 //! What of a context the guide goes by.
 
-use threadline_core::context::{Body, Context, OutputPart, Part, ResultPart, Source};
-use threadline_core::history::fact::{Block, ToolCall};
+use threadline_core::context::{Body, Context, OutputPart, Part, ResultPart, ResultsPart, Source};
+use threadline_core::history::fact::{Block, Status, ToolCall};
 use threadline_core::id::Seq;
 
 use super::board::Board;
 use super::notebook::Notebook;
 use super::screen::{Clock, Listing};
-use super::wish::{Wish, understand};
+use super::wish::{TimingWish, Wish, understand};
+
+/// Waits within a turn.
+pub(super) const WAIT: &str = "wait";
 
 /// What is to be answered now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,6 +23,8 @@ pub(super) struct Scene<'a> {
     pub(super) results: Vec<(Option<&'a ToolCall>, &'a ResultPart)>,
     /// What was wanted together with those calls.
     pub(super) asked: Vec<Wish>,
+    /// What was to be done after those calls.
+    later: Vec<Wish>,
     /// The notebook, if the screen shows one.
     pub(super) notebook: Option<Notebook>,
     /// The task board, if the screen shows one.
@@ -28,6 +33,8 @@ pub(super) struct Scene<'a> {
     pub(super) shared: Option<Listing<'a>>,
     /// The clock, if the screen shows one.
     pub(super) clock: Option<Clock<'a>>,
+    /// The agent's timers, as far as the screen shows them.
+    pub(super) timers: Vec<&'a str>,
 }
 
 impl<'a> Scene<'a> {
@@ -38,6 +45,10 @@ impl<'a> Scene<'a> {
         if let Some(before) = newest.before {
             scene.take_results(before);
         }
+        if parts.last().is_some_and(|part| said(part).is_none()) {
+            // Nothing was said in between: what was to be done after a wait is done now.
+            scene.wishes = std::mem::take(&mut scene.later);
+        }
         if scene.wishes.contains(&Wish::GoOn) {
             scene.go_on(parts);
         }
@@ -47,6 +58,9 @@ impl<'a> Scene<'a> {
         scene.board = newest.and_then(Board::on);
         scene.shared = newest.and_then(|screen| Listing::under("Shared resources", screen));
         scene.clock = newest.and_then(Clock::on);
+        scene.timers = newest
+            .and_then(|screen| Listing::under("Clock", screen))
+            .map_or_else(Vec::new, |timers| timers.items);
         scene
     }
 
@@ -76,8 +90,44 @@ impl<'a> Scene<'a> {
             (place.and_then(|place| calls.get(place)).copied(), original(result, parts))
         });
         self.results = answered.collect();
-        self.asked = Newest::of(before).wishes;
+        let (waits, before) = waits_before(before);
+        let wishes = Newest::of(before).wishes;
+        let mut wishes = wishes.as_slice();
+        for _ in 0..waits {
+            wishes = wishes.get(up_to_wait(wishes).len()..).unwrap_or_default();
+        }
+        let (now, later) = wishes.split_at(up_to_wait(wishes).len());
+        self.asked = now.to_vec();
+        if has_waited(results) {
+            self.later = later.to_vec();
+        }
     }
+}
+
+/// The wishes up to the first wait, and the wait.
+pub(super) fn up_to_wait(wishes: &[Wish]) -> &[Wish] {
+    let wait = wishes.iter().position(|wish| matches!(wish, Wish::Timing(TimingWish::Wait(_))));
+    wait.and_then(|wait| wishes.get(..=wait)).unwrap_or(wishes)
+}
+
+/// How many waits a turn has behind it at its end, and the parts before them.
+fn waits_before(parts: &[Part]) -> (usize, &[Part]) {
+    let (mut waits, mut rest) = (0, parts);
+    while let [
+        before @ ..,
+        Part { body: Body::Output(_), .. },
+        Part { body: Body::Results(results), .. },
+    ] = rest
+        && has_waited(results)
+    {
+        (waits, rest) = (waits + 1, before);
+    }
+    (waits, rest)
+}
+
+fn has_waited(results: &ResultsPart) -> bool {
+    let waited = |result: &ResultPart| &*result.name == WAIT && result.status == Status::Success;
+    results.results.iter().any(waited)
 }
 
 /// What the inputs at the end of some parts want.

@@ -1,9 +1,11 @@
 //! Phrases in, transcripts out.
 
+mod agents;
 mod any;
 mod files;
 mod shared;
 mod tasks;
+mod timing;
 
 use std::sync::Arc;
 
@@ -25,7 +27,7 @@ fn answer_to(request: Request) -> String {
 }
 
 /// Every tool that the guide knows.
-const ALL: [&str; 20] = [
+const ALL: [&str; 23] = [
     "calculator",
     "list_files",
     "read_file",
@@ -46,6 +48,9 @@ const ALL: [&str; 20] = [
     "resource_get",
     "resource_list",
     "resource_drop",
+    "wait",
+    "set_timer",
+    "clear_timer",
 ];
 
 /// A story with every tool.

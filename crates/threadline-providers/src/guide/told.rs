@@ -9,6 +9,9 @@ const SHOWN_CAP_BYTES: usize = 4_000;
 /// The most of a text that is quoted in a sentence.
 const BRIEF_CAP_BYTES: usize = 80;
 
+/// What stands before why an agent did not answer.
+const NO_ANSWER: &str = "no answer: ";
+
 /// What came of a call.
 pub(super) fn told(call: Option<&ToolCall>, result: &ResultPart) -> String {
     let arguments = call.and_then(|call| serde_json::from_str(&call.arguments).ok());
@@ -17,6 +20,9 @@ pub(super) fn told(call: Option<&ToolCall>, result: &ResultPart) -> String {
     let task = task(&result.name, &arguments);
     match result.status {
         Status::Success => done(&result.name, &arguments, text),
+        Status::Failed if &*result.name == "call_agent" && text.starts_with(NO_ANSWER) => {
+            spoken(argument(&arguments, "name", "The agent"), "", text)
+        }
         Status::Failed => failed(&format!("I could not {task}"), text),
         Status::Skipped => skipped(&task, text),
         Status::Unknown => {
@@ -84,6 +90,10 @@ fn task(tool: &str, arguments: &Value) -> String {
         "resource_get" => format!("get `{}`", key()),
         "resource_drop" => format!("unshare `{}`", key()),
         "resource_list" => "list what is shared".to_owned(),
+        "call_agent" => format!("ask {}", argument(arguments, "name", "the agent")),
+        "wait" => "wait".to_owned(),
+        "set_timer" => "set the timer".to_owned(),
+        "clear_timer" => format!("take back {}", timer(arguments)),
         other => format!("do what `{other}` does"),
     }
 }
@@ -142,8 +152,61 @@ fn done(tool: &str, arguments: &Value, text: &str) -> String {
             "Nothing is shared. Say `share X as KEY` to share something.".to_owned()
         }
         "resource_list" => shown("This is shared", text),
+        "call_agent" => {
+            let name = argument(arguments, "name", "The agent");
+            match arguments.get("wait") {
+                Some(Value::Bool(false)) => {
+                    format!("{name} has the task. I will tell you the answer when it comes.")
+                }
+                _ => spoken(name, "", text),
+            }
+        }
+        "wait" => waited(arguments, text),
+        "set_timer" => match text.strip_prefix("timer ").and_then(|text| text.split_once(' ')) {
+            Some((number, when)) => {
+                let when = when.replacen("wakes you", "it wakes me", 1);
+                format!("Timer {number} is set: {when}. `stop timer {number}` takes it back.")
+            }
+            None => reasoned("The timer is set", text),
+        },
+        "clear_timer" => {
+            let timer = timer(arguments);
+            format!("{} is taken back.", timer.replacen('t', "T", 1))
+        }
         other => reasoned(&format!("`{other}` is done"), text),
     }
+}
+
+/// What an agent answered, or why it did not.
+pub(super) fn spoken(name: &str, verb: &str, text: &str) -> String {
+    match text.strip_prefix(NO_ANSWER) {
+        Some(why) => format!("{name} gave no answer: {why}"),
+        None if text.contains('\n') => format!("{name}{verb}:\n\n{text}"),
+        None => format!("{name}{verb}: {text}"),
+    }
+}
+
+/// What came of a wait.
+fn waited(arguments: &Value, text: &str) -> String {
+    let how_long = match (arguments.get("seconds").and_then(Value::as_u64), arguments.get("until"))
+    {
+        (Some(1), _) => " 1 second".to_owned(),
+        (Some(seconds), _) => format!(" {seconds} seconds"),
+        (None, Some(Value::String(until))) => format!(" until {until}"),
+        (None, _) => String::new(),
+    };
+    match text {
+        "the time has come" => format!("I have waited{how_long}."),
+        text if text.starts_with("ended early") => {
+            "I have not waited to the end: a message came.".to_owned()
+        }
+        text => reasoned("I did not have to wait", text),
+    }
+}
+
+/// The timer that was meant.
+fn timer(arguments: &Value) -> String {
+    arguments.get("timer").map_or_else(|| "the timer".to_owned(), |n| format!("timer {n}"))
 }
 
 /// Whether a tool says that there is nothing in a file or a folder.

@@ -1,15 +1,19 @@
 //! What people want of the guide, read from plain wording.
 
+mod agents;
 mod files;
 mod shared;
 mod tasks;
+mod timing;
 mod words;
 
 use super::sum;
+pub(super) use agents::{AgentWish, errands, parts};
 use files::Change;
 pub(super) use files::FileWish;
 pub(super) use shared::SharedWish;
 pub(super) use tasks::{Place, Shift, TaskWish, Which};
+pub(super) use timing::{Alarm, Moment, Timers, TimingWish};
 pub(super) use words::strip;
 use words::{after, begun, is_any, outside, parted_last, polite, unquoted};
 
@@ -40,6 +44,10 @@ pub(super) enum Wish {
     Task(TaskWish),
     /// Something with what is shared.
     Shared(SharedWish),
+    /// Something with other agents.
+    Agent(AgentWish),
+    /// Something that is to be later.
+    Timing(TimingWish),
     /// Tell the time.
     Time,
     /// Tell the day.
@@ -66,7 +74,9 @@ impl Wish {
             | Self::Think(_)
             | Self::File(FileWish::Search { .. } | FileWish::Write { .. })
             | Self::Task(TaskWish::Add { .. })
-            | Self::Shared(SharedWish::Put { .. }) => true,
+            | Self::Shared(SharedWish::Put { .. })
+            | Self::Agent(AgentWish::Ask(_) | AgentWish::Send(_) | AgentWish::Plan { .. })
+            | Self::Timing(TimingWish::Set(_)) => true,
             Self::Recall(_)
             | Self::Reread(..)
             | Self::Rewrite { .. }
@@ -76,6 +86,10 @@ impl Wish {
             | Self::File(FileWish::List(_) | FileWish::Lines { .. } | FileWish::Edit { .. })
             | Self::Task(TaskWish::Shift(..) | TaskWish::Move(..) | TaskWish::List { .. })
             | Self::Shared(SharedWish::Get(_) | SharedWish::List | SharedWish::Drop(_))
+            | Self::Agent(AgentWish::Heard { .. } | AgentWish::Who)
+            | Self::Timing(
+                TimingWish::Wait(_) | TimingWish::Clear(_) | TimingWish::List | TimingWish::Due(_),
+            )
             | Self::Time
             | Self::Day
             | Self::Help
@@ -85,11 +99,28 @@ impl Wish {
         }
     }
 
+    /// Whether it is a wish of its own after an open one and a joint. What is said to someone else,
+    /// or later, ends with a sentence, or where somebody else is spoken to.
+    fn ends(&self, open: &Self, joint: &str) -> bool {
+        let later = matches!(self, Self::Agent(_) | Self::Timing(_));
+        let sentence = SENTENCES.contains(&joint) && (later || !self.is_plain());
+        match open {
+            Self::Agent(AgentWish::Plan { .. }) => sentence && !IN_PLANS.contains(&joint),
+            Self::Agent(_) => {
+                sentence || matches!(self, Self::Agent(AgentWish::Ask(_) | AgentWish::Send(_)))
+            }
+            Self::Timing(_) => sentence,
+            _ => !self.is_plain(),
+        }
+    }
+
     /// Whether its words may as well be part of what someone says: a plain word after `read` or
     /// `get`, such as in “I like to read books”.
     fn is_plain(&self) -> bool {
         matches!(self, Self::Read(path) if !files::is_like_a_path(path))
             || matches!(self, Self::Shared(SharedWish::Get(key)) if !shared::is_surely_a_key(key))
+            || matches!(self, Self::Agent(AgentWish::Plan { plain: true, .. }))
+            || matches!(self, Self::Timing(TimingWish::Set(alarm)) if alarm.is_plain())
     }
 }
 
@@ -118,8 +149,27 @@ const PIECES_CAP: usize = 8;
 /// Joints that the list of an announcement such as `add tasks:` has itself.
 const IN_LISTS: [&str; 3] = [", and ", " and ", ", "];
 
+/// Joints after which a new sentence begins.
+const SENTENCES: [&str; 6] = ["; ", ". ", "? ", "! ", ".\n", "\n"];
+
+/// Joints that a plan has itself.
+const IN_PLANS: [&str; 2] = ["; ", "\n"];
+
+/// What an agent that gives a task puts before what is good to know for it.
+const CONTEXT: &str = "\n\n# Context\n";
+
 /// The wishes in a text, in order; none if any part of it is not understood.
 pub(super) fn understand(text: &str) -> Option<Vec<Wish>> {
+    let heard = agents::heard(text).map(Wish::Agent);
+    if let Some(wish) = heard.or_else(|| timing::due(text).map(Wish::Timing)) {
+        return Some(vec![wish]);
+    }
+    let task = || text.split_once(CONTEXT).and_then(|(task, _)| all(task));
+    all(text).or_else(task)
+}
+
+/// The wishes of all pieces of a text.
+fn all(text: &str) -> Option<Vec<Wish>> {
     match pieces(text) {
         pieces if pieces.is_empty() => None,
         pieces if pieces.len() > PIECES_CAP => single(text).map(|wish| vec![wish]),
@@ -164,7 +214,7 @@ fn follow(piece: &str, before: Option<(&Wish, &str)>) -> Option<Wish> {
     let stands = match (&wish, before) {
         (Wish::Greet | Wish::Thanks | Wish::Help | Wish::GoOn, _) => false,
         (_, Wish::Task(TaskWish::Add { many: true, .. })) if IN_LISTS.contains(&joint) => false,
-        (wish, before) if before.is_open() => worded && !wish.is_plain(),
+        (wish, before) if before.is_open() => worded && wish.ends(before, joint),
         (_, _) => true,
     };
     stands.then_some(wish)
@@ -195,6 +245,8 @@ fn pieces(text: &str) -> Vec<(usize, usize)> {
 fn single(text: &str) -> Option<Wish> {
     let (begun, text) = (begun(text), polite(text));
     phrase(text)
+        .or_else(|| timing::wish(text).map(Wish::Timing))
+        .or_else(|| agents::wish(text).map(Wish::Agent))
         .or_else(|| noted(text))
         .or_else(|| tasks::wish(text).map(Wish::Task))
         .or_else(|| in_notebook(text))

@@ -12,6 +12,7 @@ mod approvals;
 mod crashes;
 mod faults;
 mod feed;
+mod guides;
 mod house;
 mod leases;
 mod models;

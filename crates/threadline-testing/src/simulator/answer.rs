@@ -1,16 +1,18 @@
 //! What simulated models answer, and how their streams go wrong.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-use threadline_core::history::fact::{Digest, FailureKind, Stop, Usage};
+use threadline_core::drive::{SET_TIMER, WAIT};
+use threadline_core::history::fact::{CALL_AGENT, Digest, FailureKind, Stop, Usage};
 use threadline_core::history::metadata::Metadata;
+use threadline_core::id::Seq;
 use threadline_core::provider::{BlockIndex, BlockKind, Delta, Prepared, ProviderError};
 
 use super::chaos::{Mood, Swarm};
-use super::gear;
 use super::mark::Mark;
 use super::notebook::{BULKY, NOTE};
-use super::{Course, Directed};
+use super::{Course, Directed, gear, team};
 use crate::ids::Choices;
 
 /// A step of a stream.
@@ -47,6 +49,9 @@ pub(super) struct Asked<'a> {
     pub(super) tokens: u64,
     /// What is to be recapped, if a recap is asked for.
     pub(super) recap: Option<&'a str>,
+    /// The agent's timers, and the others whom it can call.
+    pub(super) timers: &'a [Seq],
+    pub(super) others: &'a [Arc<str>],
 }
 
 /// What a text carries so that it can be known again.
@@ -90,13 +95,29 @@ fn call(name: &str, arguments: String) -> Planned {
 /// The fixed conversation: calls, then a question and a note, then an answer that never ends.
 fn fixed(directed: &Directed, asked: &Asked<'_>) -> Script {
     let number = |index: u32| format!("{{\"n\":{}}}", asked.number * 100 + u64::from(index));
+    let tell = |name: &str, more: &str| call(CALL_AGENT, format!("{{\"name\":\"{name}\",{more}}}"));
     let blocks = match (asked.input, asked.steps) {
+        // Two are asked at once, one of whom asks a third, who asks the person.
+        ("first", 0) if directed.team => {
+            vec![tell("helper", r#""task":"one""#), tell("guard", r#""task":"two""#)]
+        }
+        ("one", 0) => vec![tell("clerk", r#""task":"three""#)],
+        ("two", 0) => (0..directed.calls).map(|i| call(directed.class.tool(), number(i))).collect(),
+        ("three", 0) => vec![call("send_asked", number(0)), call("look", number(1))],
+        // A timer, an answer that is not waited for, and a wait that it ends.
+        ("second", 0) if directed.team => vec![
+            call(SET_TIMER, r#"{"text":"tick","seconds":1}"#.to_owned()),
+            tell("helper", r#""task":"four","wait":false"#),
+            call(WAIT, r#"{"seconds":600}"#.to_owned()),
+        ],
+        ("four", 0) => vec![call("look", number(0))],
+        ("third", 0) if directed.team => vec![tell("helper", r#""task":"endless""#)],
         ("first", 0) => {
             let calls = (0..directed.calls).map(|i| call(directed.class.tool(), number(i)));
             [thinking(asked), text(asked, "on it")].into_iter().chain(calls).collect()
         }
         ("second", 0) => vec![call("note", number(0)), call("send_asked", number(1))],
-        ("third", _) => {
+        ("third" | "endless", _) if asked.input == "endless" || !directed.team => {
             let story = vec![text(asked, "a long story")];
             let mut beats = streamed(story, Stop::Done, 3, asked);
             beats.truncate(4);
@@ -150,6 +171,17 @@ fn answer(choices: &mut Choices, swarm: &Swarm, asked: &Asked<'_>) -> (Vec<Plann
         }
         _ => {}
     }
+    if swarm.mood == Mood::Leading && asked.steps == 0 && choices.percent(75) {
+        for index in 0..=choices.below(3) {
+            let n = asked.number * 100 + index;
+            blocks.push(if choices.percent(80) {
+                call(CALL_AGENT, team::task(choices, asked.others, n))
+            } else {
+                drawn_call(choices, swarm, asked, n)
+            });
+        }
+        return (blocks, Stop::Done);
+    }
     let wants_calls = swarm.calls > 0 && (swarm.mood == Mood::Tireless || odd < 640);
     if !wants_calls {
         blocks.push(text(asked, "that is all"));
@@ -159,7 +191,7 @@ fn answer(choices: &mut Choices, swarm: &Swarm, asked: &Asked<'_>) -> (Vec<Plann
         blocks.push(text(asked, "let me see"));
     }
     for index in 0..calls {
-        blocks.push(drawn_call(choices, swarm, asked.number * 100 + index));
+        blocks.push(drawn_call(choices, swarm, asked, asked.number * 100 + index));
     }
     if choices.percent(8) {
         if let Some(last) = blocks.last_mut() {
@@ -170,10 +202,19 @@ fn answer(choices: &mut Choices, swarm: &Swarm, asked: &Asked<'_>) -> (Vec<Plann
     (blocks, Stop::Done)
 }
 
-fn drawn_call(choices: &mut Choices, swarm: &Swarm, n: u64) -> Planned {
+fn drawn_call(choices: &mut Choices, swarm: &Swarm, asked: &Asked<'_>, n: u64) -> Planned {
     if swarm.mood == Mood::Bulky {
+        if swarm.team && choices.percent(30) {
+            let task = "much to do ".repeat(60_000);
+            let name = asked.others.first().map_or("helper", |name| &**name);
+            return call(CALL_AGENT, format!("{{\"name\":\"{name}\",\"task\":\"{task}\"}}"));
+        }
         let name = if choices.percent(30) { NOTE } else { "look" };
         return call(name, format!("{{\"n\":{}}}", BULKY + n));
+    }
+    if swarm.team && choices.percent(swarm.team_calls) {
+        let (name, arguments) = team::drawn_call(choices, asked.timers, asked.others, n);
+        return call(name, arguments);
     }
     let names: Vec<&str> = if swarm.mood == Mood::Eager {
         vec!["look", "set", "send", "send_known"]

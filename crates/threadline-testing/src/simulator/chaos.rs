@@ -59,6 +59,8 @@ pub(super) enum Mood {
     Tireless,
     /// More slow calls at once than may run, and a person who thinks better of them.
     Eager,
+    /// Every agent first gives others something to do.
+    Leading,
     /// Results and changes are so large that few fit into a batch.
     Bulky,
 }
@@ -87,7 +89,13 @@ pub(super) struct Swarm {
     /// How many of a hundred calls name a tool that may run again.
     pub(super) harmless: u64,
     pub(super) mood: Mood,
-    pub(super) agents: u32,
+    /// How many agents there are in the beginning.
+    pub(super) agents: usize,
+    /// Whether they call each other and set timers, and how many of a hundred calls do that.
+    pub(super) team: bool,
+    pub(super) team_calls: u64,
+    /// How many of a hundred items come from another process: whoever drives is not told of them.
+    pub(super) silent: u64,
     /// When a timer fires, if there is one.
     pub(super) timer_ms: Option<u64>,
     /// Whether workers keep their lease at rest.
@@ -168,8 +176,11 @@ impl Swarm {
             0..=3 => Mood::Stubborn,
             4..=9 => Mood::Tireless,
             14..=23 => Mood::Eager,
+            24..=45 => Mood::Leading,
             _ => Mood::Usual,
         };
+        let leads = mood == Mood::Leading;
+        let team = leads || choices.percent(45);
         // Some models hardly ever answer.
         let model = if (10..14).contains(&odd) { 95 } else { model };
         Self {
@@ -184,25 +195,40 @@ impl Swarm {
             plan,
             jumps,
             workers: 1 + choices.index(3),
-            inputs: 1 + choices.below(6),
+            // Agents that work together make much of little.
+            inputs: 1 + choices.below(if team { 4 } else { 6 }),
             calls: match mood {
                 Mood::Bulky => 6,
                 Mood::Eager => 4,
-                Mood::Usual | Mood::Stubborn | Mood::Tireless => choices.below(5),
+                Mood::Usual | Mood::Stubborn | Mood::Tireless | Mood::Leading if team => {
+                    1 + choices.below(3)
+                }
+                Mood::Usual | Mood::Stubborn | Mood::Tireless | Mood::Leading => choices.below(5),
             },
             harmless: choices.pick(&[0, 20, 50, 80]).copied().unwrap_or(0),
             mood,
-            agents: if choices.percent(35) { 2 } else { 1 },
+            agents: match team {
+                _ if leads => 3 + choices.index(2),
+                true => 2 + choices.index(3),
+                false => 1 + choices.index(2),
+            },
+            team,
+            team_calls: choices.pick(&[20, 40, 70]).copied().unwrap_or(40),
+            silent: choices.pick(&[0, 30, 90]).copied().unwrap_or(0),
             timer_ms: choices.percent(20).then(|| choices.below(9_000)),
             lingers: choices.percent(50),
             limits: Limits {
-                steps: if odd.is_multiple_of(3) { 20 } else { 6 },
+                steps: if odd.is_multiple_of(3) && !team { 20 } else { 6 },
                 calls: if odd.is_multiple_of(4) { 5 } else { 14 },
                 side_by_side: match mood {
                     Mood::Bulky => 8,
                     Mood::Eager => 2,
-                    Mood::Usual | Mood::Stubborn | Mood::Tireless => 1 + choices.index(4),
+                    Mood::Usual | Mood::Stubborn | Mood::Tireless | Mood::Leading => {
+                        1 + choices.index(4)
+                    }
                 },
+                depth: if leads { 2 + choices.index(2) } else { 1 + choices.index(3) },
+                alone: u32::try_from(2 + choices.below(7)).unwrap_or(2) + if leads { 4 } else { 0 },
                 ..limits()
             },
             policy: rules::operator(choices),
@@ -218,7 +244,7 @@ impl Swarm {
     }
 
     /// Nothing goes wrong but for one fault at one place.
-    pub(super) fn directed(fault: Option<Fault>, at: u64) -> Self {
+    pub(super) fn directed(fault: Option<Fault>, at: u64, team: bool) -> Self {
         Self {
             store: 0,
             lost: 0,
@@ -235,7 +261,10 @@ impl Swarm {
             calls: 0,
             harmless: 0,
             mood: Mood::Usual,
-            agents: 1,
+            agents: if team { 4 } else { 1 },
+            team,
+            team_calls: 0,
+            silent: 0,
             timer_ms: None,
             lingers: false,
             limits: limits(),

@@ -3,10 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use threadline_core::context::plan::Ask;
-use threadline_core::context::render;
-use threadline_core::context::{Body, Context, Part, Source};
-use threadline_core::drive::{Gather, Run, RunState, run_state};
+use threadline_core::drive::{Run, RunState, run_state};
 use threadline_core::history::History;
 use threadline_core::history::batch::{BATCH_CAP_BYTES, Batch};
 use threadline_core::history::entry::Entry;
@@ -22,7 +19,9 @@ use super::answer::tags;
 use super::chaos::Mood;
 use super::execute::must_not_repeat;
 use super::mark::Mark;
+use super::peers::Peers;
 use super::store::Letter;
+use super::timers::Timers;
 use super::world::World;
 
 /// What the checkers remember.
@@ -35,11 +34,15 @@ pub(super) struct Check {
     /// The invocations whose answers came to their end.
     pub(super) finished: BTreeSet<u64>,
     /// The invocations that failed with something streamed.
-    partial: BTreeSet<u64>,
+    pub(super) partial: BTreeSet<u64>,
     /// Failed invocations of each agent since its last output, seal or turn.
     failures: BTreeMap<AgentId, u32>,
     /// Which they were.
     pub(super) tried: BTreeMap<AgentId, Vec<(Invocation, FailureKind)>>,
+    /// What agents ask of one another, and what they owe.
+    pub(super) peers: Peers,
+    /// The timers that are set.
+    pub(super) timers: Timers,
 }
 
 impl Check {
@@ -88,18 +91,12 @@ impl World {
         }
         for placed in &batch.entries {
             let before = self.store.state_at(placed.entry.seq.before()).map(|(h, _)| h.clone());
-            self.check_entry(&placed.entry, &before.unwrap_or_default(), rewinds);
+            let before = before.unwrap_or_default();
+            self.check_entry(&placed.entry, &before, rewinds);
+            self.check_peers(&placed.entry, &before);
+            self.check_timers(&placed.entry, &before);
         }
-    }
-
-    /// Whatever is durable can be shown to a model.
-    fn check_prefix(&mut self, agent: AgentId) {
-        let history = self.store.history().clone();
-        let ask = Ask::bare(agent, 1_000_000);
-        match self.store.gather(&Gather { history, ask, catalogue: None }) {
-            Ok(material) => self.check_context(&render(&material, &[])),
-            Err(error) => self.fail("I-15", error.to_string()),
-        }
+        self.check_tree();
     }
 
     /// What a widget makes of a call is in one batch with the call's end.
@@ -180,7 +177,9 @@ impl World {
                 if failures > 0 {
                     self.hit(Mark::Retried);
                 }
-                if agent.and_then(|a| a.turn.as_ref()).is_some_and(|turn| turn.input == "third") {
+                let input = agent.and_then(|a| a.turn.as_ref()).map(|turn| turn.input.as_str());
+                let endless = if self.swarm.team { "endless" } else { "third" };
+                if input == Some(endless) {
                     self.sees_endless_answer();
                 }
             }
@@ -276,7 +275,8 @@ impl World {
             }
             Fact::Note(note) => self.mark_refusal(&note.text),
             Fact::InstructionSet(_) => self.hit(Mark::Instructed),
-            Fact::AgentJoined(_) => self.hit(Mark::JoinedAgain),
+            Fact::AgentJoined(_) if agent.is_some() => self.hit(Mark::JoinedAgain),
+            Fact::AgentJoined(_) => self.hit(Mark::Joined),
             Fact::AgentLeft(_) => self.hit(Mark::Left),
             _ => {}
         }
@@ -369,6 +369,10 @@ impl World {
         let Some(done) = self.effects.of(&key) else {
             if finished.status == Status::Failed && text.contains("arguments") {
                 self.hit(Mark::BadArguments);
+            }
+            if rewinds && finished.status == Status::Success {
+                let text = format!("{} was recorded, and what it did is taken back", finished.call);
+                self.fail("I-13 (rewind)", text);
             }
             if finished.status == Status::Unknown && !self.check.started.contains_key(&*key) {
                 self.fail("I-13", format!("{} was never started", finished.call));
@@ -463,40 +467,6 @@ impl World {
         }
     }
 
-    /// What a model is about to be shown: no orphans, nothing that was broken off.
-    pub(super) fn check_context(&mut self, context: &Context) {
-        let mut parts = context.parts.iter().peekable();
-        while let Some(part) = parts.next() {
-            let next = parts.peek().map(|next| &next.body);
-            if let Some(orphan) = orphan(part, next) {
-                return self.fail("I-15", orphan);
-            }
-            if let Body::Results(_) = part.body {
-                return self.fail("I-15", "results stand alone".to_owned());
-            }
-            if let Body::Output(output) = &part.body
-                && output.blocks.iter().any(|block| matches!(block, Block::ToolCall(_)))
-            {
-                parts.next();
-            }
-            let broken = self.first_broken(part);
-            if let Some(number) = broken {
-                return self.fail("I-19", format!("broken answer {number} is shown to a model"));
-            }
-        }
-    }
-
-    fn first_broken(&self, part: &Part) -> Option<u64> {
-        let is_broken = |number: &u64| self.check.partial.contains(number);
-        match &part.body {
-            Body::Input(input) => tags(&input.text).find(is_broken),
-            Body::Output(output) => {
-                output.blocks.iter().flat_map(|block| tags(text_of(block))).find(is_broken)
-            }
-            Body::Results(_) => None,
-        }
-    }
-
     /// All is at rest: what must hold then.
     pub(super) fn check_end(&mut self) {
         match self.store.folded_anew() {
@@ -521,6 +491,7 @@ impl World {
         }
         self.check_inputs();
         self.check_effects();
+        self.check_nothing_owed();
     }
 
     fn check_inputs(&mut self) {
@@ -556,22 +527,7 @@ impl World {
     }
 }
 
-/// What is wrong with a part and the one after it, if anything is.
-fn orphan(part: &Part, next: Option<&Body>) -> Option<String> {
-    let (Body::Output(output), Source::Entry(seq)) = (&part.body, part.source) else { return None };
-    let calls = output.blocks.iter().filter(|block| matches!(block, Block::ToolCall(_))).count();
-    if calls == 0 {
-        return None;
-    }
-    let Some(Body::Results(results)) = next else {
-        return Some(format!("the calls of output {seq} have no results"));
-    };
-    let wanted = (0..).map(|index| CallId::new(seq, index)).take(calls);
-    let answered = results.results.iter().map(|result| result.call);
-    (!wanted.eq(answered)).then(|| format!("output {seq} has {calls} calls and other results"))
-}
-
-fn text_of(block: &Block) -> &str {
+pub(super) fn text_of(block: &Block) -> &str {
     match block {
         Block::Thinking(thinking) => &thinking.text,
         Block::Text(text) => &text.text,

@@ -47,9 +47,13 @@ impl World {
             routes > 0 && targets.iter().any(|target| fresh(&target.invocation))
         });
         let by_order = started.why.starts_with("route default (fallback)");
-        // One whose window is too small is passed over in its turn.
-        if passed > 0 && untried && by_order && !started.why.contains("too long") {
-            let text = format!("{} is asked again before another", asked.model);
+        // One whose window is too small is passed over in its turn, and so is one that is left
+        // less because it said that a request was too long.
+        let turn = self.store.history().agent(agent).and_then(|agent| agent.turn.as_ref());
+        let tightened = turn.is_some_and(|turn| turn.frozen.iter().any(|frozen| frozen.tightened));
+        let too_small = tightened || started.why.contains("too long");
+        if passed > 0 && untried && by_order && !too_small {
+            let text = format!("{} is asked again before another: {}", asked.model, started.why);
             return self.fail("choice", text);
         }
         match last {

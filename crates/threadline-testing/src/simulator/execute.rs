@@ -252,7 +252,15 @@ impl World {
         let model = &*request.target.name;
         let factor = u64::from(request.target.profile.factor_percent);
         let tokens = request.context.tokens() * factor / 100;
-        let asked = Asked { number, input: &input, steps, model, tokens, recap };
+        let timers = self.store.history().state().timers.iter();
+        let timers = timers.filter(|(_, timer)| timer.agent == agent && timer.set.call.is_none());
+        let timers: Vec<Seq> = timers.map(|(set, _)| *set).collect();
+        let others = self.store.history().state().agents.iter();
+        let others = others.filter(|(id, other)| **id != agent && other.present);
+        let others: Vec<Arc<str>> =
+            others.map(|(_, other)| Arc::clone(&other.joined.name)).collect();
+        let (timers, others) = (&timers, &others);
+        let asked = Asked { number, input: &input, steps, model, tokens, recap, timers, others };
         let script = answer::script(&mut self.draws.model, &self.swarm, &self.course, &asked);
         for mark in script.marks {
             self.hit(mark);

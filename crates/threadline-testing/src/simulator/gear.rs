@@ -3,15 +3,14 @@
 use std::sync::{Arc, OnceLock};
 
 use threadline_core::choose::{DEFAULT_ROUTE, Route, Strategy};
-use threadline_core::drive::{Limits, Setting, Toolset};
+use threadline_core::drive::{Setting, Toolset};
 use threadline_core::history::fact::{AgentJoined, Effect, Invocation, Verdict};
-use threadline_core::id::AgentId;
-use threadline_core::policy::Rule;
 use threadline_core::provider::{Models, Profile, Target, ToolSupport};
 use threadline_core::tokens::Estimator;
 use threadline_core::tool::{Handling, RunRules, ToolSpec};
 use threadline_core::widget::Registry;
 
+use super::chaos::Swarm;
 use super::notebook::{NOTE, NOTEBOOK, Notebook};
 use crate::ids::SeededIds;
 
@@ -66,14 +65,16 @@ pub(super) const PING: &str = "ping";
 /// The tool that can tell what became of a call.
 pub(super) const KNOWS: &str = "send_known";
 
-/// A window in which a conversation is soon folded.
+/// A window in which a conversation is soon folded, and what the tools of agents that work together
+/// take of one.
 const SMALL_WINDOW: u64 = 1_030;
+const TEAM_TOKENS: u64 = 900;
 
 struct Shared {
     tools: Toolset,
     registry: Arc<Registry>,
-    /// The worlds of models, by what a seed draws.
-    worlds: [Arc<FewModels>; 4],
+    /// The worlds of models, by what a seed draws: for one agent by itself, and for many.
+    worlds: [[Arc<FewModels>; 4]; 2],
 }
 
 /// The models there are.
@@ -141,15 +142,14 @@ fn shared() -> Option<&'static Shared> {
         let registry = Registry::new(vec![Box::new(Notebook::default())]).ok()?;
         let tools = Toolset::new(TOOLS.iter().map(spec), &registry).ok()?;
         let (large, fallback) = (1_000_000, Some(Strategy::Fallback));
-        let worlds = [
-            FewModels::new(&[("one", large)], None),
-            FewModels::new(
-                &[("one", large), ("two", 2 * SMALL_WINDOW), ("three", large)],
-                fallback,
-            ),
-            FewModels::new(&[("one", SMALL_WINDOW), ("two", large)], Some(Strategy::FirstThatFits)),
-            FewModels::new(&[("one", SMALL_WINDOW)], None),
-        ];
+        let worlds = [SMALL_WINDOW, SMALL_WINDOW + TEAM_TOKENS].map(|small| {
+            [
+                FewModels::new(&[("one", large)], None),
+                FewModels::new(&[("one", large), ("two", 2 * small), ("three", large)], fallback),
+                FewModels::new(&[("one", small), ("two", large)], Some(Strategy::FirstThatFits)),
+                FewModels::new(&[("one", small)], None),
+            ]
+        });
         Some(Shared { tools, registry: Arc::new(registry), worlds })
     };
     SHARED.get_or_init(make).as_ref()
@@ -161,9 +161,10 @@ pub(super) fn registry() -> Arc<Registry> {
 }
 
 /// What drivers work with, with ids of a seed.
-pub(super) fn setting(seed: u64, limits: Limits, policy: Vec<Rule>) -> Option<Arc<Setting>> {
+pub(super) fn setting(seed: u64, swarm: &Swarm) -> Option<Arc<Setting>> {
     let shared = shared()?;
-    let [one, fallback, fitting, small] = &shared.worlds;
+    let [few, many] = &shared.worlds;
+    let [one, fallback, fitting, small] = if swarm.team { many } else { few };
     let models = match seed % 8 {
         0 | 4 => one,
         1 | 5 | 6 => fallback,
@@ -177,8 +178,8 @@ pub(super) fn setting(seed: u64, limits: Limits, policy: Vec<Rule>) -> Option<Ar
         models,
         tools: shared.tools.clone(),
         widgets: Arc::clone(&shared.registry),
-        limits,
-        policy,
+        limits: swarm.limits,
+        policy: swarm.policy.clone(),
     }))
 }
 
@@ -193,12 +194,11 @@ pub(super) fn agent() -> AgentJoined {
     }
 }
 
-/// The second agent.
-pub(super) const HELPER: AgentId = AgentId(2);
-
-/// The second agent as it joins.
-pub(super) fn helper() -> AgentJoined {
-    AgentJoined { name: "helper".into(), primary: false, ..agent() }
+/// The first or the second of two agents that know nothing of each other.
+pub(super) fn agent_at(index: usize) -> AgentJoined {
+    let joined = agent();
+    let name = if index == 0 { Arc::clone(&joined.name) } else { "helper".into() };
+    AgentJoined { name, primary: index == 0, ..joined }
 }
 
 /// The first agent with fewer tools than before.

@@ -11,7 +11,7 @@ use super::chaos::Mood;
 use super::mark::Mark;
 use super::notebook::NOTEBOOK;
 use super::world::{Happening, World};
-use super::{Course, gear, rules};
+use super::{Course, gear, rules, team};
 
 /// What the person does.
 #[derive(Clone, Debug)]
@@ -32,8 +32,14 @@ pub(super) enum Act {
     Note,
     /// Takes some tools away from the first agent.
     TakeTools,
-    /// Lets the second agent go.
+    /// Lets an agent join, for the first time or again.
+    Join(usize),
+    /// Lets an agent go.
     Dismiss,
+    /// Says something to all agents.
+    SayToAll,
+    /// Keeps an entry whole.
+    Pin,
     /// Always allows one tool.
     AlwaysAllow,
     /// Sets some rule.
@@ -121,6 +127,37 @@ impl World {
                 self.will_act(ms, act);
             }
         }
+        if self.swarm.team {
+            self.plan_team(ms);
+        }
+    }
+
+    /// What only people do who have several agents.
+    fn plan_team(&mut self, ms: u64) {
+        let [soon, later] = [1_500, 6_000].map(|within| ms + self.draws.person.below(within));
+        let who = self.draws.person.index(team::NAMES.len());
+        let acts = [
+            (12, soon, Act::SayToAll),
+            (20, later, Act::Join(who)),
+            (10, later, Act::Dismiss),
+            (5, later, Act::Pin),
+            (6, later, Act::TakeTools),
+        ];
+        for (percent, ms, act) in acts {
+            if self.draws.person.percent(percent) {
+                self.will_act(ms, act);
+            }
+        }
+    }
+
+    /// Whom something is for: mostly the primary agent, else any that is or was there.
+    fn addressee(&mut self) -> Option<AgentId> {
+        let drawn = matches!(self.course, Course::Drawn);
+        if !drawn || !self.draws.person.percent(45) {
+            return None;
+        }
+        let known: Vec<AgentId> = self.store.history().state().agents.keys().copied().collect();
+        self.draws.person.pick(&known).copied()
     }
 
     fn will_act(&mut self, ms: u64, act: Act) {
@@ -130,10 +167,7 @@ impl World {
 
     /// The person does something.
     pub(super) fn act(&mut self, act: &Act) {
-        let mut to = None;
-        if self.swarm.agents > 1 && self.draws.person.percent(45) {
-            to = Some(gear::HELPER);
-        }
+        let mut to = self.addressee();
         let mut due = None;
         let first = self.person.begins_after;
         let (mode, body) = match *act {
@@ -153,10 +187,20 @@ impl World {
                 let route = route.map(Arc::from);
                 (mode, Body::Input(Input { route, ..Input::from_person(text) }))
             }
-            Act::TakeTools => (Mode::Queue, Body::Command(Command::Join(gear::lesser_agent()))),
+            Act::TakeTools => {
+                let lesser =
+                    if self.swarm.team { team::lesser_member() } else { gear::lesser_agent() };
+                (Mode::Queue, Body::Command(Command::Join(lesser)))
+            }
+            Act::Join(index) => (Mode::Queue, Body::Command(Command::Join(team::member(index)))),
             Act::Dismiss => {
-                to = Some(gear::HELPER);
+                to = to.or(Some(AgentId(2)));
                 (Mode::Queue, Body::Command(Command::Leave))
+            }
+            Act::SayToAll => return self.say_to_all(),
+            Act::Pin => {
+                let seq = Seq(1 + self.draws.person.below(self.store.head().0));
+                (Mode::Queue, Body::Command(Command::Pin { seq, on: true }))
             }
             Act::AlwaysAllow => {
                 let (tool, verdict) = ("send_asked".into(), Verdict::Allow);
@@ -207,11 +251,33 @@ impl World {
                 (Mode::Queue, Body::Approval { call, digest, answer, by })
             }
         };
+        let client_key: Arc<str> = format!("key-{}", self.person.letters.len()).into();
+        self.write(Item { client_key, to, mode, due, body });
+    }
+
+    fn write(&mut self, item: Item) {
         let letter = self.person.letters.len();
-        let client_key: Arc<str> = format!("key-{letter}").into();
-        self.note("letter", 0, || format!("the person writes {client_key}: {body:?}"));
-        self.person.letters.push(Item { client_key, to, mode, due, body });
+        self.note("letter", 0, || {
+            format!("the person writes {} to {:?}: {:?}", item.client_key, item.to, item.body)
+        });
+        self.person.letters.push(item);
         self.post(letter);
+    }
+
+    /// The same is said to every agent that is there.
+    fn say_to_all(&mut self) {
+        let key = format!("key-{}", self.person.letters.len());
+        let mode = if self.draws.person.percent(30) { Mode::Steer } else { Mode::Queue };
+        let body = Body::Input(Input::from_person("all of you"));
+        let item = Item { client_key: key.into(), to: None, mode, due: None, body };
+        let agents = self.store.history().state().agents.iter();
+        let agents = agents.filter(|(_, agent)| agent.present).map(|(id, _)| *id);
+        let items = item.to_each(agents.collect::<Vec<_>>());
+        self.person.open += items.len();
+        self.person.open -= 1;
+        for item in items {
+            self.write(item);
+        }
     }
 
     /// Sends a letter. Until it is acknowledged it is sent again, under the same key.
@@ -248,6 +314,11 @@ impl World {
         if let Err(why) = self.store.enqueue(item) {
             self.fail("I-10", why);
             return false;
+        }
+        if self.draws.person.percent(self.swarm.silent) {
+            // It comes from another process: whoever drives finds it by looking.
+            self.hit(Mark::FoundByLook);
+            return true;
         }
         let held = self.store.lease.map(|(fence, _)| fence);
         let driving = self.workers.iter().position(|w| w.fence.is_some() && w.fence == held);
@@ -289,6 +360,21 @@ impl World {
         if drawn && self.draws.person.percent(3) {
             let ms = self.draws.person.below(200);
             self.will_act(ms, Act::Always { call, answer: Answer::Deny });
+        }
+    }
+
+    /// An agent calls another: now and then someone thinks better of it.
+    pub(super) fn sees_agent_called(&mut self, caller: AgentId, child: AgentId) {
+        if !matches!(self.course, Course::Drawn) || self.calm {
+            return;
+        }
+        let ms = self.draws.person.below(250);
+        match self.draws.person.below(100) {
+            0..=8 => self.will_act(ms, Act::CancelOf(caller)),
+            9..=14 => self.will_act(ms, Act::CancelOf(child)),
+            15..=17 => self.will_act(ms, Act::GoBack),
+            18 => self.will_act(ms, Act::TakeTools),
+            _ => {}
         }
     }
 

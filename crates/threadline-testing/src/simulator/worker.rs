@@ -168,6 +168,9 @@ impl World {
         if settles {
             self.check_belief(worker);
         }
+        if commands.iter().any(|command| matches!(command, Command::Rest(_))) {
+            self.check_rest(worker, at);
+        }
         self.execute_all(worker, commands.into());
     }
 
@@ -227,6 +230,9 @@ impl World {
             }
             None => full,
         };
+        if history.state().agents.values().any(|agent| agent.caller().is_some()) {
+            self.hit(Mark::TakenOverInTree);
+        }
         let needs = Opening::needs(&history);
         let entries = needs.iter().filter_map(|seq| Some(self.store.at(*seq)?.entry.clone()));
         let opening = Opening { entries: entries.collect(), history, widgets };

@@ -18,7 +18,7 @@ use super::queue::Queue;
 use super::store::{Fence, Store, TTL_MS};
 use super::trace::Trace;
 use super::worker::{To, Worker};
-use super::{Course, Failure, Options, Report, gear};
+use super::{Course, Failure, Options, Report, gear, team};
 use crate::ids::{Choices, SeededIds};
 
 /// When faults stop.
@@ -106,7 +106,9 @@ impl World {
         let mut choices = Choices::new(seed);
         let swarm = match options.course {
             Course::Drawn => Swarm::drawn(&mut choices),
-            Course::Directed(directed) => Swarm::directed(directed.fault, directed.at),
+            Course::Directed(directed) => {
+                Swarm::directed(directed.fault, directed.at, directed.team)
+            }
         };
         let mut split = || Choices::new(choices.any());
         let draws = Draws {
@@ -128,7 +130,7 @@ impl World {
             effects: Effects::default(),
             workers: (0..swarm.workers).map(|_| Worker::default()).collect(),
             person: Person::default(),
-            setting: gear::setting(seed, swarm.limits, swarm.policy.clone()),
+            setting: gear::setting(seed, &swarm),
             swarm,
             armed: None,
             draws,
@@ -186,13 +188,13 @@ impl World {
         let stamp = Stamp { at: self.wall(), ids: &*setting.ids, counter: &*setting.counter };
         let first = AgentId::FIRST;
         let instruction = InstructionSet { text: "do what you are asked".into() };
-        let mut facts = vec![
-            Proposal::new(first, gear::agent(), &*setting.counter),
-            Proposal::new(first, instruction, &*setting.counter),
-        ];
-        if self.swarm.agents > 1 {
-            facts.push(Proposal::new(gear::HELPER, gear::helper(), &*setting.counter));
-        }
+        let joins =
+            |index| if self.swarm.team { team::member(index) } else { gear::agent_at(index) };
+        let mut facts: Vec<Proposal> = (1..)
+            .zip(0..self.swarm.agents)
+            .map(|(id, index)| Proposal::new(AgentId(id), joins(index), &*setting.counter))
+            .collect();
+        facts.insert(1, Proposal::new(first, instruction, &*setting.counter));
         if let Some(ms) = self.swarm.timer_ms {
             let (when, text) = (self.wall().plus_millis(ms), "it is time".into());
             let set = TimerSet { when, every_ms: None, call: None, text };

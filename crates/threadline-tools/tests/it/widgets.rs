@@ -103,7 +103,7 @@ async fn check(talk: &Talk<'_>, id: ConversationId, at: Seq, of: Seq, registry: 
 
 fn view(agent: AgentId) -> View<'static> {
     let cap_bytes = FRAGMENT_CAP_BYTES;
-    View { at: Timestamp::default(), agent, agents: &[], messages: 7, cap_bytes }
+    View { at: Timestamp::default(), agent, agents: &[], timers: &[], messages: 7, cap_bytes }
 }
 
 /// The states without the screens that were attached: those of agents at rest may be forgotten.

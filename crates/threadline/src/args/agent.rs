@@ -30,6 +30,10 @@ pub(crate) struct Run {
     #[arg(long = "continue", value_name = "ID")]
     pub(crate) conversation: Option<ConversationArgument>,
 
+    /// The agent of the conversation that gets the task, or `all` [default: the primary one]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) to: Option<String>,
+
     #[command(flatten)]
     pub(crate) agent: AgentOptions,
 

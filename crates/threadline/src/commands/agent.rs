@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use threadline::Setup;
+use threadline_core::history::fact::AgentJoined;
 use threadline_core::id::Seq;
 use threadline_runtime::NewAgent;
 
@@ -14,7 +15,7 @@ use crate::config::environment::variable;
 use crate::config::file::AgentEntry;
 use crate::near::nearest;
 use crate::offer::Offer;
-use crate::talk::Talk;
+use crate::talk::{EVERYONE, Talk, Unheard};
 
 /// What the agent is called that conversations begin with unless told.
 const ASSISTANT: &str = "assistant";
@@ -38,62 +39,148 @@ pub(super) fn effective(given: Option<&str>) -> &str {
     given.unwrap_or(INSTRUCTION)
 }
 
-/// The agent that a conversation begins with, and the route that was named for it.
+/// The agents that a conversation begins with, and the route that was named for the first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Plan {
-    name: Arc<str>,
-    entry: AgentEntry,
-    /// Its instruction, if it was given one.
+    /// The agent that people talk with.
+    primary: Planned,
+    /// Those who are there for it to call.
+    others: Vec<Planned>,
+    /// The instruction of the first, if it was given one.
     pub(super) instruction: Option<String>,
     /// The model or route that the command line names.
     pub(super) named: Option<Arc<str>>,
+}
+
+/// An agent as the config has it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Planned {
+    name: Arc<str>,
+    entry: AgentEntry,
+    instruction: Option<String>,
     route: Option<Arc<str>>,
 }
 
 impl Plan {
     /// What the command line, the environment and the config say, in this order.
     pub(super) fn new(config: &Config, options: &AgentOptions) -> anyhow::Result<Self> {
-        let name = options.agent.as_deref().unwrap_or(ASSISTANT);
-        let entry = config.file.agents.get(name).cloned();
-        if entry.is_none() && name != ASSISTANT {
-            let near = nearest(name, config.file.agents.keys().map(String::as_str));
-            let hint = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
-            anyhow::bail!("there is no agent named {name:?} in the config{hint}");
-        }
-        let entry = entry.unwrap_or_default();
+        let file = &config.file;
+        let primary = primary(config, options.agent.as_deref())?;
+        let entry = file.agents.get(primary).cloned().unwrap_or_default();
         let given = options.instruction.as_deref().or(entry.instruction.as_deref());
         let instruction = instruction(given)?;
         let answers = &options.answers;
-        let named = answers.model.as_deref().or(answers.route.as_deref()).map(Arc::from);
-        let said = || variable("THREADLINE_MODEL").or_else(|| variable("THREADLINE_ROUTE"));
-        let route = named.clone().or_else(|| said().map(|name| name.trim().into()));
-        let route = route.or_else(|| entry.route.clone());
-        let route = route.or_else(|| config.file.route.clone());
-        let route = route.or_else(|| config.file.model.clone());
-        Ok(Self { name: name.into(), entry, instruction, named, route })
+        let named: Option<Arc<str>> =
+            answers.model.as_deref().or(answers.route.as_deref()).map(Arc::from);
+        let usual = usual_route(config, named.as_ref());
+        let said = named.clone().or_else(variable_route);
+        let route = said.or_else(|| entry.route.clone()).or_else(|| usual.clone());
+        let others = file
+            .agents
+            .iter()
+            .filter(|(name, entry)| name.as_str() != primary && entry.join.unwrap_or(true));
+        let others = others.map(|(name, entry)| Planned::new(name, entry, usual.as_ref()));
+        Ok(Self {
+            others: others.collect::<anyhow::Result<_>>()?,
+            primary: Planned {
+                name: primary.into(),
+                entry,
+                instruction: instruction.clone(),
+                route,
+            },
+            instruction,
+            named,
+        })
+    }
+
+    /// Refuses a name that nobody will have.
+    pub(super) fn check_agent(&self, name: &str) -> Result<(), Unheard> {
+        let there: Vec<&str> =
+            self.others.iter().chain([&self.primary]).map(|agent| &*agent.name).collect();
+        if there.contains(&name) { Ok(()) } else { Err(Unheard::nobody(name, &there)) }
     }
 
     /// The model or route that answers, if one is said.
     pub(super) fn route(&self) -> Option<Arc<str>> {
-        self.route.clone()
+        self.primary.route.clone()
     }
 
     /// Has what is named be one of the models.
     pub(super) async fn offer(&self, offer: &mut Offer) -> anyhow::Result<()> {
-        for name in self.named.iter().chain(&self.route) {
+        for name in self.named.iter().chain(&self.primary.route) {
+            offer.want_anywhere(name).await?;
+        }
+        for name in self.others.iter().filter_map(|other| other.route.as_ref()) {
             offer.want_anywhere(name).await?;
         }
         Ok(())
     }
 
-    /// The agent, with the tools and widgets there are that it wants.
+    /// The agent that people talk with.
     pub(super) fn agent(&self, setup: &Setup) -> anyhow::Result<NewAgent> {
-        let mut agent = setup.assistant(effective(self.instruction.as_deref()));
-        let joined = &mut agent.joined;
-        joined.name = Arc::clone(&self.name);
-        joined.description = self.entry.description.clone().unwrap_or_default();
-        joined.route.clone_from(&self.route);
-        joined.options = self.entry.options();
+        let mut agent = self.primary.agent(&setup.assistant("").joined)?;
+        let instruction = effective(self.instruction.as_deref());
+        agent.instruction = Some(instruction).filter(|text| !text.trim().is_empty()).map(Arc::from);
+        agent.joined.primary = true;
+        Ok(agent)
+    }
+
+    /// All agents, the one that people talk with first.
+    pub(super) fn agents(&self, setup: &Setup) -> anyhow::Result<Vec<NewAgent>> {
+        let all = setup.assistant("").joined;
+        let others = self.others.iter().map(|other| other.agent(&all));
+        std::iter::once(self.agent(setup)).chain(others).collect()
+    }
+}
+
+impl Planned {
+    /// An agent of the config; what it does not say of its model is as usual.
+    fn new(name: &str, entry: &AgentEntry, usual: Option<&Arc<str>>) -> anyhow::Result<Self> {
+        Ok(Self {
+            name: name.into(),
+            instruction: instruction(entry.instruction.as_deref())?,
+            route: entry.route.clone().or_else(|| usual.cloned()),
+            entry: entry.clone(),
+        })
+    }
+
+    /// An agent that is to join: one of the config, or a new one like the usual.
+    pub(super) fn joining(config: &Config, name: &str) -> anyhow::Result<Self> {
+        check_name(name)?;
+        let entry = config.file.agents.get(name).cloned().unwrap_or_default();
+        Self::new(name, &entry, usual_route(config, None).as_ref())
+    }
+
+    /// The same with another description or instruction.
+    pub(super) fn with(
+        mut self,
+        description: Option<&str>,
+        given: Option<&str>,
+    ) -> anyhow::Result<Self> {
+        if let Some(description) = description {
+            self.entry.description = Some(description.into());
+        }
+        if given.is_some() {
+            self.instruction = instruction(given)?;
+        }
+        Ok(self)
+    }
+
+    /// The route it takes, if one is said.
+    pub(super) fn route(&self) -> Option<&Arc<str>> {
+        self.route.as_ref()
+    }
+
+    /// The agent, with the tools and widgets there are that it wants.
+    pub(super) fn agent(&self, all: &AgentJoined) -> anyhow::Result<NewAgent> {
+        let mut joined = AgentJoined {
+            name: Arc::clone(&self.name),
+            description: self.entry.description.clone().unwrap_or_default(),
+            route: self.route.clone(),
+            options: self.entry.options(),
+            primary: false,
+            ..all.clone()
+        };
         for (all, wanted, what) in [
             (&mut joined.tools, &self.entry.tools, "tool"),
             (&mut joined.widgets, &self.entry.widgets, "widget"),
@@ -106,14 +193,76 @@ impl Plan {
             }
             all.retain(|name| wanted.contains(name));
         }
-        Ok(agent)
+        let instruction = self.instruction.clone().unwrap_or_else(|| usual_worker(&self.name));
+        let instruction = Some(instruction).filter(|text| !text.trim().is_empty());
+        Ok(NewAgent { joined, instruction: instruction.map(Into::into) })
     }
 }
 
-/// Begins a conversation with an agent.
+/// The instruction of an agent beside others that was given none.
+fn usual_worker(name: &str) -> String {
+    format!(
+        "You are {name}, one of several agents of a conversation. Do what you are asked with your \
+         tools, and answer briefly, in plain text."
+    )
+}
+
+/// Whom people talk with: who is named, or who the config says, or the usual one.
+fn primary<'a>(config: &'a Config, named: Option<&'a str>) -> anyhow::Result<&'a str> {
+    let agents = &config.file.agents;
+    for name in agents.keys() {
+        check_name(name)?;
+    }
+    if let Some(name) = named {
+        if !agents.contains_key(name) && name != ASSISTANT {
+            let near = nearest(name, agents.keys().map(String::as_str));
+            let hint = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+            anyhow::bail!("there is no agent named {name:?} in the config{hint}");
+        }
+        return Ok(name);
+    }
+    let mut said = agents.iter().filter(|(_, entry)| entry.primary.unwrap_or(false));
+    match (said.next(), said.next()) {
+        (None, _) => Ok(ASSISTANT),
+        (Some((name, _)), None) => Ok(name),
+        (Some((one, _)), Some((other, _))) => {
+            anyhow::bail!("agents.{one} and agents.{other} are both primary: only one can be")
+        }
+    }
+}
+
+/// The model or route of an agent of which nothing is said.
+fn usual_route(config: &Config, named: Option<&Arc<str>>) -> Option<Arc<str>> {
+    let named = named.cloned().or_else(variable_route);
+    named.or_else(|| config.file.route.clone()).or_else(|| config.file.model.clone())
+}
+
+fn variable_route() -> Option<Arc<str>> {
+    let said = variable("THREADLINE_MODEL").or_else(|| variable("THREADLINE_ROUTE"));
+    said.map(|name| name.trim().into())
+}
+
+/// The longest name of an agent.
+const NAME_CAP: usize = 64;
+
+/// Refuses a name by which nobody could be spoken to.
+pub(super) fn check_name(name: &str) -> anyhow::Result<()> {
+    let fits = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let begins = name.chars().next().is_some_and(char::is_alphabetic);
+    anyhow::ensure!(
+        begins && name.chars().all(fits) && name.chars().count() <= NAME_CAP,
+        "{name:?} cannot be an agent's name: it begins with a letter, and has at most {NAME_CAP} letters, digits, - _ and ."
+    );
+    anyhow::ensure!(name != EVERYONE, "{EVERYONE:?} stands for all agents: choose another name");
+    Ok(())
+}
+
+/// Begins a conversation with the agents that are planned.
 pub(super) async fn begin(setup: Setup, plan: &Plan) -> anyhow::Result<Talk> {
-    let agent = plan.agent(&setup)?;
+    let agents = plan.agents(&setup)?;
     let runtime = setup.runtime()?;
-    let id = runtime.create(&[agent]).await?;
-    Ok(Talk::new(runtime, id, Seq::ZERO))
+    let id = runtime.create(&agents).await?;
+    let mut talk = Talk::new(runtime, id, Seq::ZERO).await?;
+    talk.pass_over().await?;
+    Ok(talk)
 }

@@ -1,6 +1,5 @@
 //! `threadline chat`: talking with an agent in the terminal, or through a pipe.
 
-mod arguments;
 mod commands;
 mod models;
 mod questions;
@@ -12,6 +11,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use threadline::{Ending, Setup};
+use threadline_core::history::fact::AgentJoined;
 use threadline_core::id::Seq;
 use threadline_core::inbox::{Body, Command, Item};
 use threadline_core::store::StoreError;
@@ -19,13 +19,13 @@ use threadline_core::store::StoreError;
 use self::slash::Slash;
 use super::agent::Plan;
 use super::resume::{Where, unfinished};
-use super::run::print;
+use super::run::{print, print_name, tell_waking};
 use super::{agent, list, show};
-use crate::args::{Bounds, Chat};
+use crate::args::{AgentOptions, Bounds, Chat};
 use crate::compose::Parts;
 use crate::config::Config;
 use crate::offer::market::Market;
-use crate::talk::{Came, Lines, Of, Said, Screen, Signals, Talk};
+use crate::talk::{Came, Lines, Of, Said, Screen, Signals, Talk, To, Unheard};
 use crate::view::{self, Line, View, aside, remark};
 
 /// The exit code of someone who left before the end.
@@ -52,11 +52,25 @@ pub(crate) async fn run(
     let workspace = options.workspace.folder.as_deref();
     let market = Market::new(offer);
     let setup = parts.setup_with(config, &market, workspace, &Bounds::default())?;
+    let everything = setup.assistant("").joined;
     let (route, told) = (plan.named.clone(), options.instruction.is_some());
     let interactive = io::stdin().is_terminal() && io::stdout().is_terminal() && !view.json;
     let (signals, lines) = (Signals::new()?, Lines::of_stdin()?);
     let stage = Stage::Before { setup: Some(Box::new(setup)), plan: Box::new(plan), told };
-    let mut chat = Room { parts, view, lines, signals, interactive, stage, market, route, code: 0 };
+    let mut chat = Room {
+        parts,
+        config,
+        options,
+        view,
+        lines,
+        signals,
+        interactive,
+        stage,
+        market,
+        everything,
+        route,
+        code: 0,
+    };
     let talked = chat.talk(meant).await;
     let left = chat.leave().await;
     talked?;
@@ -66,6 +80,8 @@ pub(crate) async fn run(
 /// Where a person and an agent talk.
 struct Room<'a> {
     parts: &'a Parts,
+    config: &'a Config,
+    options: &'a AgentOptions,
     view: &'a mut View,
     lines: Lines,
     signals: Signals,
@@ -74,6 +90,8 @@ struct Room<'a> {
     stage: Stage,
     /// The models that can be asked here.
     market: Arc<Market>,
+    /// An agent with all tools and widgets there are.
+    everything: AgentJoined,
     /// The model or route that answers what is said here, if one was named.
     route: Option<Arc<str>>,
     code: u8,
@@ -97,6 +115,8 @@ enum Heard {
     End,
     /// Whoever sits there asked to stop.
     Stop,
+    /// Something happened that was not asked for here.
+    News,
 }
 
 /// Whether to go on.
@@ -123,6 +143,11 @@ impl Room<'_> {
                 Heard::Line(line) if line.trim().is_empty() => {}
                 Heard::Line(line) => {
                     if self.answer(&line).await? == Then::Leave {
+                        return Ok(());
+                    }
+                }
+                Heard::News => {
+                    if self.overheard().await? == Then::Leave {
                         return Ok(());
                     }
                 }
@@ -164,7 +189,7 @@ impl Room<'_> {
         let Stage::Before { setup, plan, told } = &mut self.stage else { return Ok(Then::GoOn) };
         let setup = setup.take().context("the conversation has begun")?;
         let instruction = plan.instruction.take().filter(|_| *told);
-        let talk = Talk::new(setup.runtime()?, id, conversation.head);
+        let talk = Talk::new(setup.runtime()?, id, conversation.head).await?;
         self.stage = Stage::Within(Box::new(talk));
         if self.interactive {
             let title = conversation.sums.title.as_deref().unwrap_or("(no title)");
@@ -182,12 +207,16 @@ impl Room<'_> {
             Where::Inside(turn) => {
                 aside(Line::new().dim("· going on with what was under way"));
                 self.within()?.start();
-                self.turn(&Followed::Turn(turn)).await
+                self.turn(&Followed::Turn(turn), None).await
             }
             Where::Before(item) => {
                 aside(Line::new().dim("· going on with what was said last"));
                 self.within()?.start();
-                self.turn(&Followed::Item(*item)).await
+                self.turn(&Followed::Item(*item), None).await
+            }
+            Where::Due => {
+                self.within()?.start();
+                self.turn(&Followed::All, None).await
             }
             Where::Ended | Where::Answered(_) | Where::Nothing => Ok(Then::GoOn),
         }
@@ -211,10 +240,21 @@ impl Room<'_> {
     /// Waits for a line.
     async fn hear(&mut self) -> anyhow::Result<Heard> {
         loop {
+            let (stage, interactive) = (&mut self.stage, self.interactive);
+            let overheard = async {
+                match stage {
+                    Stage::Within(talk) if interactive => talk.overhear().await,
+                    Stage::Within(_) | Stage::Before { .. } => std::future::pending().await,
+                }
+            };
             let said = tokio::select! {
                 biased;
                 _ = self.signals.next() => return Ok(Heard::Stop),
                 said = self.lines.next() => said.context("could not read standard input")?,
+                overheard = overheard => {
+                    overheard?;
+                    return Ok(Heard::News);
+                }
             };
             match said {
                 None => return Ok(Heard::End),
@@ -242,18 +282,44 @@ impl Room<'_> {
                     Ok(Then::GoOn)
                 }
             },
-            None => self.say(line).await,
+            None => match self.say(line).await {
+                Err(error) if error.is::<Unheard>() => {
+                    self.wrong(&crate::report::chain(&error));
+                    Ok(Then::GoOn)
+                }
+                said => said,
+            },
         }
     }
 
     async fn say(&mut self, text: &str) -> anyhow::Result<Then> {
+        let (to, text) = To::read(text);
+        if let (To::One(name), Stage::Before { plan, .. }) = (&to, &self.stage) {
+            plan.check_agent(name)?;
+        }
         self.begin().await?;
-        let item = self.within()?.say(text, self.route.clone()).await?;
-        self.turn(&Followed::Item(item)).await
+        let route = self.route.clone();
+        let Stage::Within(talk) = &mut self.stage else { return Ok(Then::GoOn) };
+        let items = talk.say(&to, text, route).await?;
+        let many = items.len() > 1;
+        for item in items {
+            let whose = within(&self.stage)?.name_of(&item).filter(|_| many);
+            if self.turn(&Followed::Item(item), whose).await? == Then::Leave {
+                return Ok(Then::Leave);
+            }
+        }
+        Ok(Then::GoOn)
     }
 
-    /// Follows a turn to its end, and answers the questions that come up.
-    async fn turn(&mut self, followed: &Followed) -> anyhow::Result<Then> {
+    /// Shows what goes on by itself or because of other terminals, and asks what is asked.
+    async fn overheard(&mut self) -> anyhow::Result<Then> {
+        self.new_line()?;
+        self.turn(&Followed::All, None).await
+    }
+
+    /// Follows a turn to its end, and answers the questions that come up. Says whose answer it is
+    /// if someone is named.
+    async fn turn(&mut self, followed: &Followed, whose: Option<Arc<str>>) -> anyhow::Result<Then> {
         loop {
             let Stage::Within(talk) = &mut self.stage else { return Ok(Then::GoOn) };
             let mut screen = Screen::new(self.view);
@@ -265,12 +331,16 @@ impl Room<'_> {
                     self.code = LEFT;
                     return Ok(Then::Leave);
                 }
+                Came::Rest => return Ok(Then::GoOn),
                 Came::To(Ending::Approval(calls), ..) if self.interactive => {
                     if self.ask_about(&calls).await? == Then::Leave {
                         return Ok(Then::Leave);
                     }
                 }
                 Came::To(ending, input, time_up) => {
+                    if !live {
+                        print_name(whose.as_deref(), self.view)?;
+                    }
                     let report = print(talk, &ending, input, time_up, live, self.view).await?;
                     if report.exit_code != 0 && !self.interactive {
                         self.code = report.exit_code;
@@ -304,10 +374,16 @@ impl Room<'_> {
     /// Changes the conversation; what comes of it is not shown as an answer would be.
     async fn change(&mut self, body: Body) -> anyhow::Result<Seq> {
         let seq = self.within()?.change(body).await?;
-        if let Stage::Within(talk) = &mut self.stage {
-            talk.pass_over().await?;
-        }
+        self.pass_over().await?;
         Ok(seq)
+    }
+
+    /// Passes over what happened so far: whoever did it knows.
+    async fn pass_over(&mut self) -> anyhow::Result<()> {
+        match &mut self.stage {
+            Stage::Within(talk) => talk.pass_over().await,
+            Stage::Before { .. } => Ok(()),
+        }
     }
 
     /// Tells what is wrong, and goes on.
@@ -333,6 +409,7 @@ impl Room<'_> {
         if let Stage::Within(talk) = &self.stage {
             talk.runtime().stop().await;
             if !self.view.json {
+                tell_waking(self.parts, talk.id()).await?;
                 remark(&format!("to come back: threadline chat {}", talk.id()));
             }
         }
@@ -353,6 +430,8 @@ fn within(stage: &Stage) -> anyhow::Result<&Talk> {
 enum Followed {
     Item(Item),
     Turn(threadline_core::id::Seq),
+    /// Whatever goes on.
+    All,
 }
 
 impl Followed {
@@ -360,6 +439,7 @@ impl Followed {
         match self {
             Self::Item(item) => Of::Item(item),
             Self::Turn(seq) => Of::Turn(*seq),
+            Self::All => Of::All,
         }
     }
 }

@@ -4,28 +4,19 @@ mod kept;
 
 use std::io::{self, Read as _};
 use std::path::Path;
-use std::sync::Arc;
 
 use anyhow::Context as _;
 use serde::Serialize;
-use threadline::item;
-use threadline_core::history::Proposal;
-use threadline_core::history::fact::{Fact, WidgetChanged};
-
-use threadline_core::id::{AgentId, ConversationId, Seq};
-use threadline_core::inbox::{Body, Command, Item};
-use threadline_core::store::{self, StoreError};
+use threadline_core::id::{AgentId, Seq};
+use threadline_core::inbox::Command;
 use threadline_tools::widgets::notebook::{NAME, Notebook};
 
 pub(super) use self::kept::{Kept, Origin, aligned};
 use super::show::find_agent;
 use crate::args;
 use crate::compose::Parts;
-use crate::talk::delivered;
 use crate::view::{Line, View, counted, remark};
 
-/// How long a command holds a conversation.
-const LEASE_MS: u64 = 30_000;
 /// The most that is read of a text: a notebook holds far less.
 const READ_CAP_BYTES: u64 = 1024 * 1024;
 
@@ -94,35 +85,8 @@ async fn set(parts: &Parts, kept: &Kept, text: &str) -> anyhow::Result<Option<Se
         return Ok(None);
     }
     let Kept { id, agent, .. } = *kept;
-    match parts.store.acquire(id, LEASE_MS).await {
-        Ok(lease) => {
-            let outcome = append(parts, (id, agent), change, &lease).await;
-            parts.store.release(&lease).await?;
-            outcome.map(Some)
-        }
-        // Whoever drives it does this too.
-        Err(StoreError::Held { .. }) => {
-            let body = Body::Command(Command::ChangeWidget { widget: NAME.into(), change });
-            let item = Item { to: Some(agent), ..item(body) };
-            parts.store.enqueue(id, &item).await?;
-            delivered(&*parts.store, id, &item).await.map(Some)
-        }
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Changes the notebook of a conversation that nobody else has.
-async fn append(
-    parts: &Parts,
-    (id, agent): (ConversationId, AgentId),
-    change: Arc<str>,
-    lease: &store::Lease,
-) -> anyhow::Result<Seq> {
-    let (_, history) = store::open(&*parts.store, id, &parts.counter).await?;
-    let changed: Fact = WidgetChanged { widget: NAME.into(), change, call: None }.into();
-    let proposal = Proposal::new(agent, changed, &parts.counter);
-    let proposed = history.propose([proposal], parts.stamp())?;
-    Ok(store::append(&*parts.store, lease, proposed).await?.head())
+    let command = Command::ChangeWidget { widget: NAME.into(), change };
+    super::change::change(parts, id, Some(agent), command).await.map(Some)
 }
 
 /// What `--json` prints.

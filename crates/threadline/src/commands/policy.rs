@@ -3,22 +3,19 @@
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
-use threadline::item;
 use threadline_core::history::fact::{PolicySet, Verdict};
-use threadline_core::history::{Proposal, Stamp};
-use threadline_core::id::{AgentId, ConversationId, Seq};
-use threadline_core::inbox::{Body, Command};
+use threadline_core::id::{ConversationId, Seq};
+use threadline_core::inbox::Command;
 use threadline_core::policy::{self, Patterns, Rule};
-use threadline_core::store::{self, Lease, StoreError};
+use threadline_core::store;
 
+use super::change::change;
 use crate::args::Policy;
 use crate::compose::Parts;
 use crate::config::Config;
-use crate::talk::delivered;
 use crate::view::{Line, View};
+use crate::words;
 
-/// How long a command holds a conversation.
-const LEASE_MS: u64 = 30_000;
 /// How a rule is set, in words.
 pub(super) const USAGE: &str = "a rule is allow, ask or deny, then a tool, then PARAMETER=PATTERN if need be: allow edit_file path=docs/*";
 
@@ -49,38 +46,9 @@ pub(crate) async fn run(
         return show(&operator, &history.ledger().policies, Some(id), view);
     }
     let policy = read(words).map_err(anyhow::Error::msg)?;
-    let seq = set(parts, id, policy.clone()).await?;
+    let command = Command::SetPolicy(policy.clone());
+    let seq = change(parts, id, None, command).await?;
     tell(id, seq, &policy, view)
-}
-
-/// Sets a rule, or has whoever drives the conversation set it.
-async fn set(parts: &Parts, id: ConversationId, policy: PolicySet) -> anyhow::Result<Seq> {
-    match parts.store.acquire(id, LEASE_MS).await {
-        Ok(lease) => {
-            let outcome = append(parts, id, policy, &lease).await;
-            parts.store.release(&lease).await?;
-            outcome
-        }
-        Err(StoreError::Held { .. }) => {
-            let item = item(Body::Command(Command::SetPolicy(policy)));
-            parts.store.enqueue(id, &item).await?;
-            delivered(&*parts.store, id, &item).await
-        }
-        Err(error) => Err(error.into()),
-    }
-}
-
-async fn append(
-    parts: &Parts,
-    id: ConversationId,
-    policy: PolicySet,
-    lease: &Lease,
-) -> anyhow::Result<Seq> {
-    let (_, history) = store::open(&*parts.store, id, &parts.counter).await?;
-    let proposal = Proposal::new(AgentId::CONVERSATION, policy, &parts.counter);
-    let stamp: Stamp<'_> = parts.stamp();
-    let proposed = history.propose(vec![proposal], stamp)?;
-    Ok(store::append(&*parts.store, lease, proposed).await?.head())
 }
 
 /// A rule in the words of a command.
@@ -207,17 +175,7 @@ fn tell(id: ConversationId, seq: Seq, policy: &PolicySet, view: &mut View) -> an
     if view.json {
         return Ok(view.value(&Told { id: id.to_string(), seq: seq.0 })?);
     }
-    Ok(view.line(&Line::new().dim(done(policy)))?)
-}
-
-/// What was set, in words.
-pub(super) fn done(policy: &PolicySet) -> String {
-    let about = policy::line_of(policy);
-    match policy.verdict {
-        Verdict::Allow => format!("{about} is allowed in this conversation from now on"),
-        Verdict::Ask => format!("{about} is asked about in this conversation from now on"),
-        Verdict::Deny => format!("{about} is denied in this conversation from now on"),
-    }
+    Ok(view.line(&Line::new().dim(words::policy(policy)))?)
 }
 
 #[cfg(test)]
@@ -230,7 +188,10 @@ mod tests {
         let rule = read("allow edit_file path=docs/* new=a=b").unwrap();
         assert_eq!(&*rule.tool, "edit_file");
         assert_eq!(rule.arguments.as_deref(), Some(r#"{"new":"a=b","path":"docs/*"}"#));
-        assert_eq!(done(&read("deny *").unwrap()), "* is denied in this conversation from now on");
+        assert_eq!(
+            words::policy(&read("deny *").unwrap()),
+            "* is denied in this conversation from now on"
+        );
         for wrong in ["", "allow", "perhaps x", "deny path=x", "ask shell what", "ask shell =x"] {
             assert_eq!(read(wrong), Err(USAGE.to_owned()), "{wrong}");
         }

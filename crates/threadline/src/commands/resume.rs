@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use threadline::{Ending, ending};
+use threadline_core::clock::Clock as _;
 use threadline_core::history::fact::Fact;
 use threadline_core::id::{ConversationId, Seq};
 use threadline_core::inbox::{Body, Item, ItemNumber};
@@ -46,7 +47,7 @@ pub(crate) async fn run(
     let conversation = parts.find(meant).await?;
     let offer = parts.offer_for(config, conversation.id).await?;
     let runtime = parts.setup(config, offer, workspace, &arguments.bounds)?.runtime()?;
-    let mut talk = Talk::new(runtime, conversation.id, conversation.head);
+    let mut talk = Talk::new(runtime, conversation.id, conversation.head).await?;
     tell_conversation(talk.id(), view);
     match unfinished(parts, &conversation).await? {
         Where::Inside(turn) => {
@@ -56,6 +57,10 @@ pub(crate) async fn run(
         Where::Before(item) => {
             talk.start();
             finish(&mut talk, Of::Item(&item), &arguments.bounds, &mut signals, view).await
+        }
+        Where::Due => {
+            talk.start();
+            finish(&mut talk, Of::All, &arguments.bounds, &mut signals, view).await
         }
         Where::Ended => {
             let item = talk.say_go_on().await?;
@@ -80,6 +85,8 @@ pub(super) enum Where {
     Inside(Seq),
     /// Before a turn, whose input waits in the inbox.
     Before(Box<Item>),
+    /// At rest, and a time has come that an agent waited for.
+    Due,
     /// After a turn that ended without an answer.
     Ended,
     /// After an answer to the turn of this input.
@@ -104,6 +111,9 @@ pub(super) async fn unfinished(
     let is_input = |(_, item): &(ItemNumber, Item)| matches!(item.body, Body::Input(_));
     if let Some((_, item)) = waiting.into_iter().find(is_input) {
         return Ok(Where::Before(Box::new(item)));
+    }
+    if state.moments().any(|moment| moment <= parts.clock.now()) {
+        return Ok(Where::Due);
     }
     let Some(agent) = primary else { return Ok(Where::Nothing) };
     let (Some(turn), Some(row)) = (&agent.turn, agent.row) else { return Ok(Where::Nothing) };

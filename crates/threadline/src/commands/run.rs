@@ -2,10 +2,12 @@
 
 use std::io::{self, IsTerminal as _, Read as _};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use threadline::Ending;
+use threadline_core::history::batch::State;
 use threadline_core::id::{ConversationId, Seq};
 use threadline_core::inbox::{Body, Command};
 use tokio::time::Instant;
@@ -15,7 +17,7 @@ use crate::args::{Bounds, Run};
 use crate::compose::Parts;
 use crate::config::Config;
 use crate::report;
-use crate::talk::{Came, LINE_CAP_BYTES, Of, Report, Screen, Signals, Talk, TimeUp};
+use crate::talk::{Came, LINE_CAP_BYTES, Of, Report, Screen, Signals, Talk, TimeUp, To};
 use crate::view::{Line, View, aside, remark};
 
 /// The exit code of someone who left before the end.
@@ -46,7 +48,7 @@ pub(crate) async fn run(
             let mut offer = parts.offer_for(config, conversation.id).await?;
             plan.offer(&mut offer).await?;
             let setup = parts.setup(config, offer, workspace, &arguments.bounds)?;
-            let talk = Talk::new(setup.runtime()?, conversation.id, conversation.head);
+            let talk = Talk::new(setup.runtime()?, conversation.id, conversation.head).await?;
             if let (Some(text), Some(_)) = (&plan.instruction, &options.instruction) {
                 let body = Body::Command(Command::Instruct { text: text.as_str().into() });
                 talk.change(body).await.context("could not set the instruction")?;
@@ -55,12 +57,36 @@ pub(crate) async fn run(
         }
     };
     tell_conversation(talk.id(), view);
-    let item = talk.say(&task, plan.named.clone()).await?;
-    let followed = Of::Item(&item);
-    finish(&mut talk, followed, &arguments.bounds, &mut signals, view).await
+    let to = arguments.to.as_deref().map_or(To::Primary, To::named);
+    let items = talk.say(&to, &task, plan.named.clone()).await?;
+    let mut worst = 0;
+    for item in &items {
+        let whose = talk.name_of(item).filter(|_| items.len() > 1);
+        let of = Of::Item(item);
+        let came = follow(&mut talk, of, whose, &arguments.bounds, &mut signals, view).await?;
+        let Some(code) = came else { return Ok(ExitCode::from(LEFT)) };
+        worst = if worst == 0 { code } else { worst };
+    }
+    talk.runtime().stop().await;
+    if !view.json {
+        tell_waking(parts, talk.id()).await?;
+    }
+    Ok(ExitCode::from(worst))
 }
 
-/// Follows a turn to its end, and prints what came of it.
+/// Says so if agents still work, or will want to be woken, when nobody is here any more.
+pub(super) async fn tell_waking(parts: &Parts, id: ConversationId) -> anyhow::Result<()> {
+    let sums = parts.store.conversation(id).await?.sums;
+    let told = match (sums.state, sums.wake_at) {
+        (State::Resting, Some(at)) => format!("something is due at {at}"),
+        (State::Working, _) => "agents have not finished".to_owned(),
+        (State::Resting | State::Waiting, _) => return Ok(()),
+    };
+    aside(Line::new().dim(format!("· {told}: threadline watch sees to it")));
+    Ok(())
+}
+
+/// Follows a turn to its end, prints what came of it, and ends all driving.
 pub(super) async fn finish(
     talk: &mut Talk,
     of: Of<'_>,
@@ -68,6 +94,23 @@ pub(super) async fn finish(
     signals: &mut Signals,
     view: &mut View,
 ) -> anyhow::Result<ExitCode> {
+    let Some(code) = follow(talk, of, None, bounds, signals, view).await? else {
+        return Ok(ExitCode::from(LEFT));
+    };
+    talk.runtime().stop().await;
+    Ok(ExitCode::from(code))
+}
+
+/// Follows a turn to its end, and prints what came of it, in the name of an agent if one is named.
+/// None if whoever sits there left it as it is.
+async fn follow(
+    talk: &mut Talk,
+    of: Of<'_>,
+    whose: Option<Arc<str>>,
+    bounds: &Bounds,
+    signals: &mut Signals,
+    view: &mut View,
+) -> anyhow::Result<Option<u8>> {
     let until = bounds.timeout.map(|seconds| Instant::now() + Duration::from_secs(seconds));
     let mut screen = Screen::new(view);
     let live = screen.is_live();
@@ -76,14 +119,24 @@ pub(super) async fn finish(
     let id = talk.id();
     let (ending, input, time_up) = match came? {
         Came::To(ending, input, time_up) => (ending, input, time_up),
+        Came::Rest => return Ok(Some(0)),
         Came::Quit => {
             remark(&format!("left as it is; to go on: threadline resume {id}"));
-            return Ok(ExitCode::from(LEFT));
+            return Ok(None);
         }
     };
-    let report = print(talk, &ending, input, time_up, live, view).await?;
-    talk.runtime().stop().await;
-    Ok(report.code())
+    if !live {
+        print_name(whose.as_deref(), view)?;
+    }
+    Ok(Some(print(talk, &ending, input, time_up, live, view).await?.exit_code))
+}
+
+/// Says whose answer comes next, if someone is named.
+pub(super) fn print_name(whose: Option<&str>, view: &mut View) -> anyhow::Result<()> {
+    if let Some(name) = whose.filter(|_| !view.json) {
+        view.line(&Line::new().bold(name).plain(":"))?;
+    }
+    Ok(())
 }
 
 /// Prints what came of a turn.
@@ -107,7 +160,8 @@ pub(super) async fn print(
         let id = talk.id();
         let detail = report.detail.as_deref().unwrap_or_default();
         aside(Line::new().bad("· ").plain(detail));
-        aside(Line::new().dim(format!("to answer: threadline chat {id}")));
+        let answer = format!("to answer: threadline chat {id}, or threadline approve {id}");
+        aside(Line::new().dim(answer));
         let rule = format!("threadline policy {id} allow TOOL");
         aside(Line::new().dim(format!("not to be asked: {rule}; then threadline resume {id}")));
     }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use threadline_core::drive::own_tools;
 use threadline_core::history::fact::{Effect, Verdict};
 use threadline_core::tool::{Handling, ToolSpec};
 use threadline_core::widget::{Scope, Widget};
@@ -23,7 +24,8 @@ pub(crate) fn run(
     let setup = parts.setup(config, offer, None, &Bounds::default())?;
     let options = AgentOptions { agent: arguments.agent.clone(), ..AgentOptions::default() };
     let joined = Plan::new(config, &options)?.agent(&setup)?.joined;
-    let tools = setup.tools.iter().map(|tool| tool.spec());
+    let own = own_tools();
+    let tools = setup.tools.iter().map(|tool| tool.spec()).chain(&own);
     let tools = tools.filter(|spec| joined.tools.contains(&spec.name)).map(Listed::new);
     let tools = tools.collect::<anyhow::Result<Vec<_>>>()?;
     let widgets = setup.widgets.iter().filter(|w| joined.widgets.iter().any(|n| &**n == w.name()));

@@ -95,6 +95,10 @@ pub(crate) struct RouteEntry {
 pub(crate) struct AgentEntry {
     pub(crate) description: Option<Arc<str>>,
     pub(crate) instruction: Option<String>,
+    /// Whether people talk with it where nobody is named.
+    pub(crate) primary: Option<bool>,
+    /// Whether it joins new conversations by itself; it does unless told.
+    pub(crate) join: Option<bool>,
     pub(crate) route: Option<Arc<str>>,
     pub(crate) tools: Option<Vec<Arc<str>>>,
     pub(crate) widgets: Option<Vec<Arc<str>>>,
@@ -116,6 +120,8 @@ impl AgentEntry {
         }
         beat(&mut self.description, project.description);
         beat(&mut self.instruction, project.instruction);
+        beat(&mut self.primary, project.primary);
+        beat(&mut self.join, project.join);
         beat(&mut self.route, project.route);
         beat(&mut self.tools, project.tools);
         beat(&mut self.widgets, project.widgets);
@@ -154,6 +160,10 @@ pub(crate) struct LimitsEntry {
     pub(crate) conversation_cost: Option<Money>,
     /// How long a person has to answer a question about a call.
     pub(crate) approval_minutes: Option<NonZeroU32>,
+    /// How many agents may wait for one another.
+    pub(crate) depth: Option<usize>,
+    /// How many turns may begin in a row without a person.
+    pub(crate) alone: Option<u32>,
 }
 
 impl LimitsEntry {
@@ -170,6 +180,8 @@ impl LimitsEntry {
             turn_cost: least(self.turn_cost, other.turn_cost),
             conversation_cost: least(self.conversation_cost, other.conversation_cost),
             approval_minutes: least(self.approval_minutes, other.approval_minutes),
+            depth: least(self.depth, other.depth),
+            alone: least(self.alone, other.alone),
         }
     }
 }
@@ -204,8 +216,10 @@ impl File {
         let approval_minutes = own.approval_minutes.or(minutes);
         let steps = own.steps.or(project.limits.steps.map(|_| usual.steps));
         let calls = own.calls.or(project.limits.calls.map(|_| usual.calls));
-        self.limits =
-            LimitsEntry { steps, calls, approval_minutes, ..own }.tightened(project.limits);
+        let depth = own.depth.or(project.limits.depth.map(|_| usual.depth));
+        let alone = own.alone.or(project.limits.alone.map(|_| usual.alone));
+        let own = LimitsEntry { steps, calls, approval_minutes, depth, alone, ..own };
+        self.limits = own.tightened(project.limits);
     }
 
     /// Paths in a file are relative to that file, wherever the program runs; `~/` is the home.

@@ -112,7 +112,7 @@ fn beyond(text: &str, table: &DeTable<'_>) -> Vec<String> {
                     // A file that is not trusted names no others to be read.
                     let is_modest = |key: &str, value: &DeValue<'_>| match key {
                         "instruction" => !value.as_str().is_some_and(|text| text.starts_with('@')),
-                        key => matches!(key, "description" | "route"),
+                        key => matches!(key, "description" | "route" | "primary" | "join"),
                     };
                     let more = says
                         .iter()

@@ -1,19 +1,23 @@
 //! What is shown while an agent works: the answer on standard output, all else beside it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::sync::Arc;
 
 use threadline_core::drive::Notice;
 use threadline_core::history::entry::Entry;
 use threadline_core::history::fact::{
-    Block, Fact, FailureKind, InvocationFailed, Output, ToolFinished,
+    Block, Fact, FailureKind, Input, InvocationFailed, Output, Sender, Status, ToolFinished,
 };
 use threadline_core::history::one_line;
+use threadline_core::history::sections::{self, Level};
+use threadline_core::id::{AgentId, CallId};
+use threadline_core::inbox::Item;
 use threadline_core::provider::{BlockIndex, BlockKind, Delta};
 use threadline_core::sanitise;
 use threadline_runtime::News;
 
-use super::Asked;
+use super::{Asked, Cast};
 use crate::view::{Line, View, Wrapping, aside, aside_piece};
 use crate::words;
 
@@ -24,6 +28,16 @@ const LINE_CAP: usize = 300;
 pub(crate) struct Screen<'a> {
     view: &'a mut View,
     how: How,
+    /// The agent whose answer is shown as it comes: one at a time.
+    speaking: Option<AgentId>,
+    /// Agents whose answer began while another spoke: it is shown when it is whole.
+    late: BTreeSet<AgentId>,
+    /// Answers that became whole while another spoke.
+    held: Vec<(AgentId, String)>,
+    /// Calls whose answers were shown as those of the agents that were called.
+    returned: BTreeSet<CallId>,
+    /// The keys of what was said here.
+    own: Vec<Arc<str>>,
     streamed: Streamed,
     /// Where the cursor stands.
     at: At,
@@ -53,6 +67,8 @@ struct Streamed {
     text: String,
     thought: bool,
     clean: sanitise::Stream,
+    /// Who says it, as long as that is still to be told.
+    speaker: Option<Arc<str>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -77,8 +93,24 @@ impl<'a> Screen<'a> {
             (false, None) => How::Plain,
         };
         let wrapping = Wrapping::new(view.width().unwrap_or(usize::MAX));
-        let streamed = Streamed::default();
-        Self { view, how, streamed, at: At::Start, wrapping, stopping: false }
+        Self {
+            view,
+            how,
+            speaking: None,
+            late: BTreeSet::new(),
+            held: Vec::new(),
+            returned: BTreeSet::new(),
+            own: Vec::new(),
+            streamed: Streamed::default(),
+            at: At::Start,
+            wrapping,
+            stopping: false,
+        }
+    }
+
+    /// What was said here need not be shown again.
+    pub(crate) fn knows(&mut self, item: &Item) {
+        self.own.push(Arc::clone(&item.client_key));
     }
 
     /// Whether answers are shown as they come.
@@ -86,16 +118,43 @@ impl<'a> Screen<'a> {
         self.how == How::Live
     }
 
+    /// Whether some news are worth interrupting someone for.
+    pub(crate) fn tells(news: &News) -> bool {
+        match news {
+            News::Notice(Notice::Entry(entry)) => {
+                matches!(
+                    entry.fact,
+                    Fact::Input(_)
+                        | Fact::Output(_)
+                        | Fact::TurnEnded(_)
+                        | Fact::ToolFinished(_)
+                        | Fact::ApprovalAsked(_)
+                        | Fact::ApprovalGiven(_)
+                ) || matches!(&entry.fact, Fact::Note(note) if &*note.category == "alone")
+                    || elsewhere(&Cast::default(), entry.agent, &entry.fact).is_some()
+            }
+            News::Notice(Notice::Delta { .. }) => true,
+            News::Notice(Notice::State { .. } | Notice::Stalled(_)) | News::Progress { .. } => {
+                false
+            }
+        }
+    }
+
     /// Shows some news.
-    pub(crate) fn draw(&mut self, news: &News) -> io::Result<()> {
+    pub(crate) fn draw(&mut self, cast: &mut Cast, news: &News) -> io::Result<()> {
+        if let News::Notice(Notice::Entry(entry)) = news {
+            cast.see(entry);
+        }
         if self.how == How::Silent {
             return Ok(());
         }
         match news {
-            News::Notice(Notice::Delta { delta, .. }) if self.is_live() && !self.stopping => {
-                self.delta(delta)
+            News::Notice(Notice::Delta { agent, delta, .. })
+                if self.is_live() && !self.stopping =>
+            {
+                self.delta(cast, *agent, delta)
             }
-            News::Notice(Notice::Entry(entry)) => self.entry(entry),
+            News::Notice(Notice::Entry(entry)) => self.entry(cast, entry),
             News::Notice(Notice::Stalled(why)) => {
                 self.tell(Line::new().dim(format!("· waiting: {}", one_line(why, LINE_CAP))))
             }
@@ -126,7 +185,15 @@ impl<'a> Screen<'a> {
         Ok(())
     }
 
-    fn delta(&mut self, delta: &Delta) -> io::Result<()> {
+    fn delta(&mut self, cast: &Cast, agent: AgentId, delta: &Delta) -> io::Result<()> {
+        if cast.helps(agent) || self.late.contains(&agent) {
+            return Ok(());
+        }
+        if *self.speaking.get_or_insert(agent) != agent {
+            self.late.insert(agent);
+            return Ok(());
+        }
+        self.streamed.speaker = cast.name(agent);
         match delta {
             Delta::Begin { block, kind } => {
                 let kind = match kind {
@@ -172,6 +239,12 @@ impl<'a> Screen<'a> {
         if self.at == At::Thought {
             self.end_line()?;
         }
+        if let Some(name) = self.streamed.speaker.take().filter(|_| self.streamed.text.is_empty()) {
+            let name = format!("{name}: ");
+            self.at = At::Text;
+            let lines = self.wrapping.push(&sanitise::line(&name));
+            self.view.piece(&lines)?;
+        }
         self.streamed.text.push_str(piece);
         let inert = self.streamed.clean.push(piece);
         self.at = At::Text;
@@ -188,34 +261,104 @@ impl<'a> Screen<'a> {
         Ok(())
     }
 
-    fn entry(&mut self, entry: &Entry) -> io::Result<()> {
+    fn entry(&mut self, cast: &Cast, entry: &Entry) -> io::Result<()> {
+        let agent = entry.agent;
         match &entry.fact {
-            Fact::Output(output) => self.output(output),
-            Fact::InvocationFailed(failed) => self.failed(failed),
-            Fact::ToolFinished(finished) => self.finished(finished),
-            Fact::TurnEnded(ended) => {
-                self.streamed = Streamed::default();
-                let words = words::ended(ended.reason, &ended.detail);
-                self.tell(Line::new().bad("·").plain(format!(" {words}")))
+            Fact::Input(input) => self.input(cast, agent, input),
+            Fact::Output(output) => self.output(cast, agent, output),
+            Fact::InvocationFailed(failed) => self.failed(cast, agent, failed),
+            Fact::ToolFinished(finished) => self.finished(cast, agent, finished),
+            Fact::AgentReturned(returned) => {
+                self.returned.insert(returned.call);
+                Ok(())
             }
-            Fact::Note(note) if &*note.category == "refused" => {
+            Fact::TurnEnded(ended) => {
+                self.silence(agent);
+                let words = words::ended(ended.reason, &ended.detail);
+                let line = Line::new().bad("·").plain(of(cast, agent));
+                self.tell(line.plain(format!(" {words}")))
+            }
+            Fact::Note(note) if matches!(&*note.category, "refused" | "alone") => {
                 self.tell(Line::new().dim(format!("· {}", one_line(&note.text, LINE_CAP))))
             }
-            _ => Ok(()),
+            fact => match elsewhere(cast, agent, fact) {
+                Some(told) => self.tell(Line::new().dim(format!("· {told}"))),
+                None => Ok(()),
+            },
         }
     }
 
-    /// An answer is whole: what of it was not shown yet is, then the calls it makes.
-    fn output(&mut self, output: &Output) -> io::Result<()> {
-        if self.is_live() {
-            self.rest_of(output)?;
+    /// What is said to an agent, if it was not said here.
+    fn input(&mut self, cast: &Cast, agent: AgentId, input: &Input) -> io::Result<()> {
+        let key = |key: &Arc<str>| key.split('@').next().map(str::to_owned);
+        let given = input.client_key.as_ref().and_then(key);
+        if given.is_some() && self.own.iter().any(|own| key(own) == given) {
+            return Ok(());
         }
-        self.streamed = Streamed::default();
+        let to = cast.name(agent).map(|name| format!("@{name} ")).unwrap_or_default();
+        let text = one_line(&sections::render(&input.sections, Level::Live), LINE_CAP);
+        let line = match &input.from {
+            Sender::Agent { .. } if cast.is_task(agent, &input.from) => return Ok(()),
+            Sender::Agent { .. } => Line::new().dim(format!("← {to}{text}")),
+            Sender::Timer { .. } => Line::new().dim(format!("· {to}is woken: {text}")),
+            Sender::Person { .. } | Sender::System => Line::new().dim(format!("› {to}{text}")),
+        };
+        self.tell(line)
+    }
+
+    /// An answer is whole: what of it was not shown yet is, then the calls it makes.
+    fn output(&mut self, cast: &Cast, agent: AgentId, output: &Output) -> io::Result<()> {
+        self.late.remove(&agent);
+        if cast.helps(agent) {
+            let text = output.text();
+            if !text.trim().is_empty() {
+                let name = cast.name(agent).unwrap_or_default();
+                let line = Line::new().dim("· ").name(&*name);
+                self.tell(line.dim(format!(": {}", one_line(&text, LINE_CAP))))?;
+            }
+        } else if self.is_live() {
+            if self.speaking.is_some_and(|speaking| speaking != agent) {
+                self.held.push((agent, output.text()));
+            } else {
+                self.speaking = Some(agent);
+                if self.streamed.text.is_empty() {
+                    self.streamed.speaker = cast.name(agent);
+                }
+                self.rest_of(output)?;
+                self.silence(agent);
+            }
+        }
         self.end_line()?;
         for call in output.calls() {
-            let line = Line::new().dim("· ").name(&call.name);
+            let line = Line::new().dim("·").plain(of(cast, agent)).plain(" ").name(&call.name);
             self.tell(line.plain(format!(" {}", words::arguments(&call.arguments))))?;
         }
+        self.say_held(cast)
+    }
+
+    /// What an agent was saying is over.
+    fn silence(&mut self, agent: AgentId) {
+        self.late.remove(&agent);
+        if self.speaking == Some(agent) {
+            self.speaking = None;
+            self.streamed = Streamed::default();
+        }
+    }
+
+    /// Shows answers that waited for another to end.
+    fn say_held(&mut self, cast: &Cast) -> io::Result<()> {
+        if self.speaking.is_some() {
+            return Ok(());
+        }
+        for (agent, text) in std::mem::take(&mut self.held) {
+            if text.is_empty() {
+                continue;
+            }
+            self.streamed = Streamed { speaker: cast.name(agent), ..Streamed::default() };
+            self.say(&text)?;
+            self.end_line()?;
+        }
+        self.streamed = Streamed::default();
         Ok(())
     }
 
@@ -240,24 +383,30 @@ impl<'a> Screen<'a> {
         }
     }
 
-    fn failed(&mut self, failed: &InvocationFailed) -> io::Result<()> {
-        self.streamed = Streamed::default();
+    fn failed(&mut self, cast: &Cast, agent: AgentId, failed: &InvocationFailed) -> io::Result<()> {
+        self.silence(agent);
         if failed.kind == FailureKind::Cancelled {
             // The end of the turn says so.
             return self.end_line();
         }
         let again = if failed.retry { "; it is asked again" } else { "" };
         let why = one_line(&failed.message, LINE_CAP);
-        self.tell(Line::new().bad("✗").plain(format!(" the model gave no answer: {why}{again}")))
+        let line = Line::new().bad("✗").plain(of(cast, agent));
+        self.tell(line.plain(format!(" the model gave no answer: {why}{again}")))?;
+        self.say_held(cast)
     }
 
-    fn finished(&mut self, finished: &ToolFinished) -> io::Result<()> {
+    fn finished(&mut self, cast: &Cast, agent: AgentId, finished: &ToolFinished) -> io::Result<()> {
+        let returned = self.returned.remove(&finished.call);
+        if returned && finished.status == Status::Success {
+            return Ok(());
+        }
         let (mark, said) = words::finished(finished);
         let line = match mark {
             "✓" => Line::new().good(mark),
             _ => Line::new().bad(mark),
         };
-        self.tell(line.plain(format!(" {said}")))
+        self.tell(line.plain(of(cast, agent)).plain(format!(" {said}")))
     }
 
     /// Ends the line that the cursor is in.
@@ -274,4 +423,26 @@ impl<'a> Screen<'a> {
             }
         }
     }
+}
+
+/// Whose it is, if there is more than one agent.
+fn of(cast: &Cast, agent: AgentId) -> String {
+    cast.name(agent).map(|name| format!(" {name}:")).unwrap_or_default()
+}
+
+/// What was changed beside what agents do: by a command, here or in another terminal.
+fn elsewhere(cast: &Cast, agent: AgentId, fact: &Fact) -> Option<String> {
+    let name = cast.name(agent);
+    let name = name.as_deref().unwrap_or("the agent");
+    Some(match fact {
+        Fact::AgentJoined(joined) => format!("{} joined", one_line(&joined.name, LINE_CAP)),
+        Fact::AgentLeft(_) => format!("{name} left"),
+        Fact::InstructionSet(_) => format!("{name} was instructed anew"),
+        Fact::WidgetChanged(changed) if changed.call.is_none() => {
+            format!("the {} was changed by hand", changed.widget)
+        }
+        Fact::PolicySet(set) => words::policy(set),
+        Fact::Rewound(rewound) => format!("back at entry {}", rewound.to),
+        _ => return None,
+    })
 }

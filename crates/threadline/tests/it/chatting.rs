@@ -194,7 +194,7 @@ fn programs_get_a_line_for_each_message() {
 fn whatever_is_piped_in_is_a_message() {
     let home = Home::new();
     let mut bytes = b"\xff\xfe\0\n\x1b[2J\n".to_vec();
-    bytes.extend(vec![b'y'; 10 * 1024 * 1024]);
+    bytes.extend(b"understanding ".repeat(1024 * 1024));
     bytes.extend(b"\n");
     bytes.extend(vec![b'z'; 17 * 1024 * 1024]);
     bytes.extend(b"\nadd 2 and 3");
@@ -212,15 +212,15 @@ fn a_question_that_nobody_can_answer_stays_open() {
     let home = Home::new();
     home.follows("turn\n call dev_ask {\"line\":\"x\"}\nthen\n say done\n");
     let ran = chat(&home, &["go", "y"], &[]);
-    assert_snapshot!(ran.shown(), @r#"
+    assert_snapshot!(ran.shown(), @"
     --- standard error
     · dev_ask x
     · a person must allow c5.0
-    to answer: threadline chat <id 1>
+    to answer: threadline chat <id 1>, or threadline approve <id 1>
     not to be asked: threadline policy <id 1> allow TOOL; then threadline resume <id 1>
     to come back: threadline chat <id 1>
     --- exit code 4
-    "#);
+    ");
     assert_eq!(home.ledger(), [""; 0]);
     assert_eq!(home.run(&["list", "--json"]).json()["conversations"][0]["state"], "waiting");
 }

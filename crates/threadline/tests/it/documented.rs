@@ -48,6 +48,11 @@ fn every_field_that_is_printed_is_in_the_page() {
         ("run", &["add 2 and 3"]),
         ("resume", &["last"]),
         ("resume", &["--all"]),
+        ("send", &["last", "add 1 and 1"]),
+        ("cancel", &["last"]),
+        ("agents", &[]),
+        ("agents", &["last"]),
+        ("agents", &["last", "add", "ada"]),
         ("list", &[]),
         ("show", &["last", "--all"]),
         ("context", &["last", "--text"]),
@@ -88,7 +93,7 @@ fn every_field_that_is_printed_is_in_the_page() {
 fn every_example_in_the_page_is_json_of_that_form() {
     let examples = PAGE.split("```json\n").skip(1).map(|rest| rest.split("```").next().unwrap());
     let examples: Vec<Value> = examples.map(|text| serde_json::from_str(text).unwrap()).collect();
-    assert_eq!(examples.len(), 24);
+    assert_eq!(examples.len(), 29);
     let mut shown = BTreeSet::new();
     for example in &examples {
         fields(example, &mut shown);

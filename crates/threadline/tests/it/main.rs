@@ -6,6 +6,7 @@
     reason = "a test stops where something is wrong, in its helpers too"
 )]
 
+mod agents;
 mod carrying;
 mod changing;
 mod chatting;

@@ -77,21 +77,21 @@ fn what_the_model_sees_is_told_part_by_part() {
     home.run(&["run", "add 2 and 3"]).ok();
     assert_snapshot!(home.run(&["context"]).shown(), @r#"
     (no title)  <id 1>
-      assistant · guide · window 32,000 · reserve 4,096 · capacity 22,162 · factor 100 % · recall on
+      assistant · guide · window 32,000 · reserve 4,096 · capacity 21,846 · factor 100 % · recall on
 
       [STTT#~...............................................-------]
-      S system 31 (0.1 %) · T tools 1,705 (5.3 %) · # current turn 30 (0.1 %) · ~ screens 10 (0.0 %) · . free 26,128 (81.7 %) · - reserve 4,096 (12.8 %)
+      S system 31 (0.1 %) · T tools 2,021 (6.3 %) · # current turn 30 (0.1 %) · ~ screens 10 (0.0 %) · . free 25,812 (80.7 %) · - reserve 4,096 (12.8 %)
 
       entry  what          level     tokens    share  first words
           2  system                      31    0.1 %  You are an assistant in a terminal. Answer briefly and in plain text. Us…
-             tools                    1,705    5.3 %  calculator, recall, read_file, list_files, search_files, write_file, edi…
+             tools                    2,021    6.3 %  calculator, recall, read_file, list_files, search_files, write_file, edi…
           3  user          live           6    0.0 %  add 2 and 3
                screen                    10    0.0 %
           5  output        live           9    0.0 %  → calculator {"expression":"2 + 3"}
           8  results       live           7    0.0 %
           7    calculator  live           7    0.0 %  2 + 3 = 5
          10  output        live           8    0.0 %  2 + 3 = 5.
-             sum                      1,776    5.6 %
+             sum                      2,092    6.5 %
     "#);
     let seen = home.run(&["context", "--json"]).json();
     adds_up(&seen);
@@ -318,21 +318,21 @@ fn a_chat_shows_its_context() {
     assert_snapshot!(said.shown(), @r#"
     2 + 3 = 5.
     (no title)  <id 1>
-      assistant · guide · window 32,000 · reserve 4,096 · capacity 22,162 · factor 100 % · recall on
+      assistant · guide · window 32,000 · reserve 4,096 · capacity 21,846 · factor 100 % · recall on
 
       [STTT#~...............................................-------]
-      S system 31 (0.1 %) · T tools 1,705 (5.3 %) · # current turn 30 (0.1 %) · ~ screens 10 (0.0 %) · . free 26,128 (81.7 %) · - reserve 4,096 (12.8 %)
+      S system 31 (0.1 %) · T tools 2,021 (6.3 %) · # current turn 30 (0.1 %) · ~ screens 10 (0.0 %) · . free 25,812 (80.7 %) · - reserve 4,096 (12.8 %)
 
       entry  what          level     tokens    share  first words
           2  system                      31    0.1 %  You are an assistant in a terminal. Answer briefly and in plain text. Us…
-             tools                    1,705    5.3 %  calculator, recall, read_file, list_files, search_files, write_file, edi…
+             tools                    2,021    6.3 %  calculator, recall, read_file, list_files, search_files, write_file, edi…
           3  user          live           6    0.0 %  add 2 and 3
                screen                    10    0.0 %
           5  output        live           9    0.0 %  → calculator {"expression":"2 + 3"}
           8  results       live           7    0.0 %
           7    calculator  live           7    0.0 %  2 + 3 = 5
          10  output        live           8    0.0 %  2 + 3 = 5.
-             sum                      1,776    5.6 %
+             sum                      2,092    6.5 %
     --- standard error
     · calculator 2 + 3
     ✓ 2 + 3 = 5

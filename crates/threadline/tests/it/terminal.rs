@@ -169,7 +169,7 @@ fn a_person_is_asked_about_a_call() {
 
     › go
     · dev_ask a␛[2Jb
-    ? dev_ask wants to run; it has an effect, and must run once only
+    ? dev_ask of assistant wants to run; it has an effect, and must run once only
       line: "a\u001b[2Jb"
       always and never are about dev_ask in this conversation; no answer in 15 min means no
       allow it? y yes · n no · a always · d never · other words take over: /frob
@@ -180,7 +180,7 @@ fn a_person_is_asked_about_a_call() {
 
     › go
     · dev_ask one two
-    ? dev_ask wants to run; it has an effect, and must run once only
+    ? dev_ask of assistant wants to run; it has an effect, and must run once only
       line:
         | one
         | two
@@ -231,6 +231,45 @@ fn other_words_take_over_and_always_is_a_rule() {
     let shown = terminal.until("else what a tool says of itself counts\n›");
     let rules = "  deny  dev_ask line=e*  conversation\n  allow dev_ask  conversation\n";
     assert!(shown.contains(rules), "{shown}");
+    terminal.press(CTRL_D);
+    terminal.until_end();
+}
+
+#[test]
+fn what_was_not_asked_for_here_is_shown_at_the_prompt() {
+    let home = Home::new();
+    let mut terminal = Terminal::new(&home, &[]);
+    terminal.until("›");
+    terminal.press("wake me in 1 second: add 40 and 2\r");
+    terminal.wait(&|shown| shown.contains("40 + 2 = 42.") && shown.trim_end().ends_with('›'));
+    assert!(home.run(&["send", "last", "add 4 and 5"]).ok().contains("taken in"));
+    terminal.wait(&|shown| shown.contains("› add 4 and 5") && shown.contains("4 + 5 = 9."));
+    home.run(&["notebook", "last", "--set", "tea"]).ok();
+    terminal.wait(&|shown| shown.contains("· the notebook was changed by hand"));
+    home.run(&["agents", "last", "add", "ada"]).ok();
+    terminal.wait(&|shown| shown.contains("· ada joined"));
+    terminal.press("@ada add 1 and 2\r");
+    terminal.wait(&|shown| shown.contains("ada: 1 + 2 = 3."));
+    home.run(&["rewind", "last"]).ok();
+    terminal.wait(&|shown| shown.contains("· back at entry"));
+    terminal.press(CTRL_D);
+    terminal.until_end();
+}
+
+#[test]
+fn a_question_that_is_answered_elsewhere_is_settled_here() {
+    let home = Home::new();
+    home.follows("turn\n call dev_ask {\"line\":\"x\"}\nthen\n say done\n");
+    let mut terminal = Terminal::new(&home, &[]);
+    terminal.until("›");
+    terminal.press("go\r");
+    terminal.until("take over:");
+    let listed = home.run(&["approve", "last", "--json"]).json();
+    let call = listed["questions"][0]["call"].as_str().unwrap();
+    assert!(home.run(&["approve", "last", call]).ok().contains("taken in"));
+    terminal
+        .wait(&|shown| shown.contains("it was settled elsewhere") && shown.contains("\ndone\n"));
+    assert_eq!(home.ledger().len(), 1);
     terminal.press(CTRL_D);
     terminal.until_end();
 }

@@ -117,7 +117,7 @@ impl Turn {
             pins,
             peers,
             caller: None,
-            behalf: Vec::new(),
+            works_for: Vec::new(),
             route: None,
             media: Vec::new(),
             frozen: Vec::new(),

@@ -5,13 +5,11 @@ use std::sync::Arc;
 use super::super::counts::{Counts, result_gist};
 use super::super::entry::Entry;
 use super::super::fact::{
-    AgentCalled, AgentJoined, AgentReturned, ApprovalAsked, ApprovalGiven, CALL_AGENT, Effect,
-    Sender, Status, ToolFinished, ToolStarted,
+    AgentCalled, AgentReturned, ApprovalAsked, ApprovalGiven, CALL_AGENT, Effect, Status, ToolCall,
+    ToolFinished, ToolStarted,
 };
 use super::super::rule::Rule;
-use super::super::state::{
-    Approval, Caller, Finished, OpenCall, PathState, Peer, Reply, Stage, Started,
-};
+use super::super::state::{Approval, Finished, OpenCall, PathState, Stage, Started};
 use crate::id::{AgentId, CallId};
 
 impl PathState {
@@ -156,45 +154,6 @@ impl PathState {
         Ok(())
     }
 
-    /// The call that an input comes from; one that answers a call comes from none, and is
-    /// delivered by this.
-    pub(super) fn caller_of(&mut self, to: AgentId, from: &Sender) -> Option<Caller> {
-        let Sender::Agent { agent, call: Some(call) } = *from else { return None };
-        let answers = |reply: &Reply| reply.to == to && reply.call == call && reply.from == agent;
-        if let Some(place) = self.replies.iter().position(answers) {
-            self.replies.remove(place);
-            return None;
-        }
-        let mut calls = self.agents.get(&agent)?.open_calls();
-        let (_, open) = calls.find(|(id, _)| *id == call)?;
-        let mode = open.child.filter(|(child, _)| *child == to).map(|(_, mode)| mode)?;
-        Some(Caller { agent, call, mode })
-    }
-
-    /// The agents on whose behalf a turn is that one begins: itself, and those it works for.
-    pub(super) fn behalf(&self, caller: AgentId) -> Vec<AgentId> {
-        let turn = self.agents.get(&caller).and_then(|agent| agent.turn.as_ref());
-        let above = turn.map_or(&[][..], |turn| &turn.behalf).iter().copied();
-        // One that is called in a circle of tasks stands in it once.
-        std::iter::once(caller).chain(above.filter(|agent| *agent != caller)).collect()
-    }
-
-    /// The agents that one may call, by name.
-    pub(super) fn peers(&self, of: AgentId) -> Arc<Vec<Peer>> {
-        let calls = |joined: &AgentJoined| joined.tools.iter().any(|name| &**name == CALL_AGENT);
-        if !self.agents.get(&of).is_some_and(|agent| calls(&agent.joined)) {
-            return Arc::default();
-        }
-        let others = self.agents.iter().filter(|(id, agent)| **id != of && agent.present);
-        let peer = |joined: &AgentJoined| Peer {
-            name: Arc::clone(&joined.name),
-            description: Arc::clone(&joined.description),
-        };
-        let mut peers: Vec<Peer> = others.map(|(_, agent)| peer(&agent.joined)).collect();
-        peers.sort();
-        Arc::new(peers)
-    }
-
     pub(super) fn open_call(&mut self, agent: AgentId, id: CallId) -> Result<&mut OpenCall, Rule> {
         let Stage::Calling(open) = &mut self.agent_mut(agent)?.stage else {
             return Err(Rule::NotOpen(id));
@@ -205,10 +164,11 @@ impl PathState {
 }
 
 impl OpenCall {
-    pub(super) fn new(name: &Arc<str>, complete: bool) -> Self {
+    pub(super) fn new(call: &ToolCall) -> Self {
         Self {
-            name: Arc::clone(name),
-            complete,
+            name: Arc::clone(&call.name),
+            complete: call.complete,
+            wants: wants(call),
             withdrawn: false,
             started: None,
             finished: None,
@@ -217,4 +177,16 @@ impl OpenCall {
             timer: None,
         }
     }
+}
+
+/// The agent that a call is for, as its model wrote it.
+fn wants(call: &ToolCall) -> Option<Arc<str>> {
+    #[derive(serde::Deserialize)]
+    struct Named {
+        name: Arc<str>,
+    }
+    if &*call.name != CALL_AGENT {
+        return None;
+    }
+    serde_json::from_str(&call.arguments).ok().map(|Named { name }| name)
 }

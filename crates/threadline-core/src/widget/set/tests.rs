@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::history::fact::{
-    Block, Digest, Input, Invocation, Output, Status, Stop, ToolCall, ToolFinished, ToolResults,
-    Usage, Verdict, WidgetChanged,
+    Block, Digest, Input, Invocation, Output, Sender, Status, Stop, ToolCall, ToolFinished,
+    ToolResults, Usage, Verdict, WidgetChanged,
 };
 use crate::history::metadata::Metadata;
 use crate::history::sections::Section;
@@ -238,13 +238,13 @@ fn a_screen_has_what_the_agent_s_widgets_show() {
     }
     let at = Timestamp::default();
     let mut widgets = Widgets::new(registry());
-    assert_eq!(widgets.screen(&history, ADA, at), None);
+    assert_eq!(widgets.screen(&history, ADA, at, None), None);
     widgets.apply(&change(4, ADA, "notes", "mine")).unwrap();
     widgets.apply(&change(5, AgentId(3), "board", "ours")).unwrap();
-    let screen = widgets.screen(&history, ADA, at).unwrap();
+    let screen = widgets.screen(&history, ADA, at, None).unwrap();
     assert_eq!(screen, "# [Live Screen]\n\n## board\n0\n3 ours\n\n## notes\n0\n1 mine");
-    assert_eq!(widgets.screen(&history, BOB, at), None);
-    assert_eq!(widgets.screen(&history, AgentId(9), at), None);
+    assert_eq!(widgets.screen(&history, BOB, at, None), None);
+    assert_eq!(widgets.screen(&history, AgentId(9), at, None), None);
 }
 
 #[test]
@@ -270,11 +270,18 @@ fn a_fragment_over_its_cap_shows_its_head_and_how_to_read_the_rest() {
 struct Told {
     history: History,
     widgets: Widgets,
+    entries: Vec<Entry>,
 }
 
 impl Told {
+    /// One in which nobody has joined.
+    fn among(registry: Arc<Registry>) -> Self {
+        let (history, widgets) = (History::new(), Widgets::new(registry));
+        Self { history, widgets, entries: Vec::new() }
+    }
+
     fn new() -> Self {
-        let mut told = Self { history: History::new(), widgets: Widgets::new(registry()) };
+        let mut told = Self::among(registry());
         told.tell(ADA, joined("ada", &["notes", "board"]));
         told
     }
@@ -293,6 +300,7 @@ impl Told {
         }
         let counts = Counts::of(&entry.fact, &Estimator);
         self.history.apply(&entry, Digest([0; 32]), counts).unwrap();
+        self.entries.push(entry);
         tokens
     }
 
@@ -372,6 +380,101 @@ fn a_screen_is_attached_to_what_begins_a_turn_and_to_results_once_it_changed() {
     let begins = told.tell(ADA, Input::from_person("and now?"));
     assert!(begins.is_some_and(|tokens| tokens > 0));
     assert_eq!(told.screens(), [(told.history.head().0, "1 two")]);
+}
+
+/// Shows the agent's timers, and nothing else.
+#[derive(Clone)]
+struct Bell;
+
+impl Widget for Bell {
+    fn name(&self) -> &'static str {
+        "bell"
+    }
+
+    fn description(&self) -> &'static str {
+        "timers"
+    }
+
+    fn scope(&self) -> Scope {
+        Scope::Conversation
+    }
+
+    fn tools(&self) -> Vec<ToolSpec> {
+        Vec::new()
+    }
+
+    fn call(&self, _call: &WidgetCall<'_>) -> Result<Reply, Refusal> {
+        Err(Refusal::default())
+    }
+
+    fn apply(&mut self, _change: &Change<'_>) -> Result<(), ChangeRefused> {
+        Ok(())
+    }
+
+    fn render(&self, view: &View<'_>) -> Option<Fragment> {
+        let timers = view.timers.iter().map(|timer| {
+            let (number, seconds) = (timer.number, timer.when.micros() / 1_000_000);
+            format!("{number} {} at {seconds}", timer.text)
+        });
+        Some(Fragment { text: timers.collect::<Vec<_>>().join(", "), rest: None })
+    }
+
+    fn encode(&self) -> WidgetState {
+        WidgetState { version: 1, bytes: Vec::new() }
+    }
+
+    fn decode(&mut self, _state: &WidgetState) -> Result<(), StateUnreadable> {
+        Ok(())
+    }
+
+    fn copy(&self) -> Box<dyn Widget> {
+        Box::new(self.clone())
+    }
+}
+
+#[test]
+fn a_screen_has_the_agent_s_own_timers_as_they_are_once_one_has_fired() {
+    let registry = Arc::new(Registry::new(vec![Box::new(Bell)]).unwrap());
+    let mut told = Told::among(Arc::clone(&registry));
+    told.tell(ADA, joined("ada", &["bell"]));
+    told.tell(BOB, joined("bob", &["bell"]));
+    let set = |told: &mut Told, agent, text: &str, every_ms| {
+        // The entries of these tests are all of the first moment.
+        let when = Timestamp::default();
+        told.tell(agent, TimerSet { when, every_ms, call: None, text: text.into() });
+    };
+    set(&mut told, ADA, "once", None);
+    set(&mut told, BOB, "other", None);
+    set(&mut told, ADA, "often", Some(60_000));
+    let wakes = |told: &mut Told, set: u64| {
+        let from = Sender::Timer { set: Seq(set) };
+        told.tell(ADA, Input { from, ..Input::from_person("wake up") });
+        let shown = told.screens().first().map(|(_, line)| (*line).to_owned());
+        told.output(Vec::new());
+        shown
+    };
+    told.tell(ADA, Input::from_person("hello"));
+    assert_eq!(told.screens(), [(6, "3 once at 0, 5 often at 0")]);
+    told.output(Vec::new());
+    assert_eq!(wakes(&mut told, 5).as_deref(), Some("3 once at 0, 5 often at 60"));
+    let (history, states) = (told.history.clone(), told.widgets.encode());
+    assert_eq!(wakes(&mut told, 3).as_deref(), Some("5 often at 60"));
+    // Whoever reads the history sees the same, from its beginning or from a snapshot.
+    let head = history.head();
+    let replay = |mut history: History, mut widgets: Widgets| {
+        let from = history.head();
+        for entry in told.entries.iter().filter(|entry| entry.seq > from) {
+            widgets.follow(&history, entry, &Estimator).unwrap();
+            let counts = Counts::of(&entry.fact, &Estimator);
+            history.apply(entry, Digest([0; 32]), counts).unwrap();
+        }
+        widgets.screens(ADA).to_vec()
+    };
+    let all = replay(History::new(), Widgets::new(Arc::clone(&registry)));
+    assert_eq!(all, told.widgets.screens(ADA));
+    let (widgets, unreadable) = Widgets::decode(registry, &states);
+    assert!(unreadable.is_empty() && head < told.history.head());
+    assert_eq!(replay(history, widgets), all);
 }
 
 #[test]

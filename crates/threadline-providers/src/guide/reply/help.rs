@@ -33,6 +33,18 @@ const SHARED: [(&str, &str); 4] = [
     ("resource_list", "`what is shared?`"),
     ("resource_drop", "`unshare KEY`"),
 ];
+const AGENTS: [(&str, &str); 4] = [
+    ("call_agent", "`who is here?`"),
+    ("call_agent", "`ask NAME to X`"),
+    ("call_agent", "`tell NAME to X` (its answer comes later)"),
+    ("call_agent", "`plan X; Y` (two agents side by side)"),
+];
+const TIME: [(&str, &str); 4] = [
+    ("wait", "`wait 5 seconds`"),
+    ("set_timer", "`remind me in 5 minutes to X`"),
+    ("set_timer", "`every hour X`"),
+    ("clear_timer", "`stop timer 12`"),
+];
 const RECALL: [(&str, &str); 1] =
     [("recall", "`recall 12`, an entry by its number, and `what did I say about X?`")];
 const SUMS: [(&str, &str); 1] =
@@ -48,7 +60,9 @@ impl Writing<'_> {
             self.phrases(&TASKS),
             self.phrases(&FILES).map(|files| files + self.asks()),
             self.phrases(&SHARED),
+            self.phrases(&AGENTS),
             clock,
+            self.phrases(&TIME),
             self.phrases(&RECALL),
             Some(self.several()),
             Some("`think about X`".to_owned()),

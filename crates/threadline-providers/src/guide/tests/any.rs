@@ -7,7 +7,7 @@ use threadline_core::provider::{Assembler, Progress, Provider as _};
 use super::*;
 
 /// What wishes begin with.
-const STARTS: [&str; 24] = [
+const STARTS: [&str; 37] = [
     "add a task:",
     "add tasks:",
     "todo:",
@@ -32,10 +32,23 @@ const STARTS: [&str; 24] = [
     "unshare",
     "what is under",
     "what time is it",
+    "ask ada to",
+    "ask ada and bob:",
+    "tell bob to",
+    "plan",
+    "plan:",
+    "# Answer of ada\n",
+    "It is time:",
+    "wait",
+    "wait until",
+    "remind me",
+    "every",
+    "wake me in",
+    "stop timer",
 ];
 
 /// What they have between their words.
-const MIDDLES: [&str; 17] = [
+const MIDDLES: [&str; 23] = [
     "to",
     "in",
     "with",
@@ -53,6 +66,12 @@ const MIDDLES: [&str; 17] = [
     "the notebook",
     "lines 3 to 2 of",
     "from line",
+    "and bob to",
+    "5 seconds",
+    "an hour and",
+    "2026-11-16T09:30:00Z",
+    "; ",
+    "ada",
 ];
 
 /// Anything that may be said, weighted towards what is understood.
@@ -82,7 +101,7 @@ fn any_screen() -> impl Strategy<Value = String> {
         "(## Notebook\n\n)?(```\n)?\\PC{0,20}(\n```)?",
         "## Tasks\n\n(1 open\n)?(- [0-9]{0,2} \\[(open|doing: x)\\] \\PC{0,9}\n){0,3}(\\[9 more\\])?",
         "## Shared resources\n\n(- \\PC{0,9}\n){0,3}(\\[9 more\\])?",
-        "## Clock\n\n\\PC{0,20}",
+        "## Clock\n\n\\PC{0,20}(\n- timer [0-9]{0,3}, \\PC{0,9}){0,2}",
     ];
     proptest::collection::vec(section, 0..4).prop_map(|sections| sections.join("\n\n"))
 }
@@ -95,7 +114,7 @@ proptest! {
         screen in any_screen(),
         all in any::<bool>(),
     ) {
-        let story = if all { story() } else { Story::new() };
+        let story = if all { story().with_agents(&["ada: sums", "bob"]) } else { Story::new() };
         let story = story.says(&first).says(&second).screen(&screen);
         let heard = hear(Guide::default().invoke(story.request()));
         let mut answer = Assembler::default();
@@ -120,7 +139,7 @@ proptest! {
         tool in proptest::sample::select(ALL.as_slice()),
         arguments in prop_oneof![
             "\\PC{0,20}",
-            "\\{\"(path|titles|tasks|key|text|with)\":(1|\"\\PC{0,6}\"|\\[(1|2,3)?\\]|null)\\}",
+            "\\{\"(path|titles|tasks|key|text|with|name|timer)\":(1|\"\\PC{0,6}\"|\\[(1|2,3)?\\]|null)\\}",
         ],
         status in proptest::sample::select(
             [Status::Success, Status::Failed, Status::Skipped, Status::Unknown].as_slice()

@@ -248,6 +248,7 @@ fn help_names_what_is_there() {
     - `list files`, `read FILE`, `search for X`, `write FILE: TEXT` and `replace X with Y in FILE`
     - `share X as KEY`, `get KEY`, `what is shared?` and `unshare KEY`
     - `what time is it?` and `what day is it?`
+    - `wait 5 seconds`, `remind me in 5 minutes to X`, `every hour X` and `stop timer 12`
     - `recall 12`, an entry by its number, and `what did I say about X?`
     - several at once, such as `add 2 and 3 and read FILE`; quotation marks keep words together
     - `think about X`

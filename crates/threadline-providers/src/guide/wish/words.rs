@@ -48,7 +48,7 @@ fn sides(text: &str, at: usize, length: usize) -> Option<(&str, &str)> {
 
 /// Where these words stand outside of quotation marks, and how long they are. Of several at one
 /// place the first is taken.
-fn places(text: &str, words: &[&str]) -> impl Iterator<Item = (usize, usize)> {
+pub(super) fn places(text: &str, words: &[&str]) -> impl Iterator<Item = (usize, usize)> {
     let outside = outside(text);
     let found = outside.flat_map(move |(start, end)| (start..end).map(move |at| (at, end)));
     found.filter_map(move |(at, end)| {

@@ -24,7 +24,14 @@ fn of(titles: &[&str]) -> Board {
 fn screen(board: &Board, agent: AgentId, cap_bytes: usize) -> String {
     let view = |id, name| AgentView { id, name, interactions: 0 };
     let agents = [view(ADA, "ada"), view(BOB, "bob")];
-    let view = View { at: Timestamp::default(), agent, agents: &agents, messages: 0, cap_bytes };
+    let view = View {
+        at: Timestamp::default(),
+        agent,
+        agents: &agents,
+        timers: &[],
+        messages: 0,
+        cap_bytes,
+    };
     board.render(&view).map_or_else(String::new, |fragment| fragment.text)
 }
 

@@ -60,8 +60,14 @@ fn replace(notebook: &mut Notebook, find: &str, with: &str, anchor: Option<&str>
 }
 
 fn screen(notebook: &Notebook, cap_bytes: usize) -> String {
-    let view =
-        View { at: Timestamp::default(), agent: AgentId(0), agents: &[], messages: 0, cap_bytes };
+    let view = View {
+        at: Timestamp::default(),
+        agent: AgentId(0),
+        agents: &[],
+        timers: &[],
+        messages: 0,
+        cap_bytes,
+    };
     notebook.render(&view).unwrap().text
 }
 

@@ -30,7 +30,7 @@ fn of(texts: &[(&str, &str)]) -> Resources {
 fn screen(resources: &Resources, cap_bytes: usize) -> String {
     let agents = [AgentView { id: ADA, name: "ada", interactions: 0 }];
     let at = Timestamp::default();
-    let view = View { at, agent: BOB, agents: &agents, messages: 0, cap_bytes };
+    let view = View { at, agent: BOB, agents: &agents, timers: &[], messages: 0, cap_bytes };
     resources.render(&view).map_or_else(String::new, |fragment| fragment.text)
 }
 

@@ -9,11 +9,14 @@ use threadline_core::widget::{AgentView, Widget as _};
 use threadline_tools::widgets::board::{self, Board};
 use threadline_tools::widgets::notebook::{self, Notebook};
 
+use super::super::agent::Planned;
+use super::super::change::change;
 use super::super::notebook::{Kept, aligned};
-use super::super::{context, policy};
+use super::super::{agents, context, policy};
 use super::slash::{COMMANDS, Slash};
 use super::{Room, Stage, show};
 use crate::view::{Line, counted};
+use crate::words;
 
 impl Room<'_> {
     /// Does what a command says.
@@ -40,6 +43,35 @@ impl Room<'_> {
                 self.change(Body::Command(Command::ChangeWidget { widget, change })).await?;
                 let done = if text.is_empty() { "the notebook is cleared" } else { "noted" };
                 self.told("/notebook", done)
+            }
+            Slash::Agents => match &self.stage {
+                Stage::Within(talk) => {
+                    let id = talk.id();
+                    agents::show(self.parts, id, self.view).await
+                }
+                Stage::Before { .. } => {
+                    agents::planned(self.parts, self.config, self.options, self.view)
+                }
+            },
+            Slash::AddAgent(name, text) => {
+                let text = Some(text.as_str()).filter(|text| !text.is_empty());
+                let planned = Planned::joining(self.config, name)?.with(text, None)?;
+                if let Some(route) = planned.route() {
+                    self.market.want(route).await?;
+                }
+                let agent = planned.agent(&self.everything)?;
+                self.begin().await?;
+                let id = self.within()?.id();
+                agents::add(self.parts, id, &agent).await?;
+                self.pass_over().await?;
+                self.told("/agents", &format!("{name} joined; @{name} speaks to it"))
+            }
+            Slash::RemoveAgent(name) => {
+                let talk = self.within()?;
+                let (id, agent) = (talk.id(), talk.cast().find(name)?);
+                change(self.parts, id, Some(agent), Command::Leave).await?;
+                self.pass_over().await?;
+                self.told("/agents", &format!("{name} left"))
             }
             Slash::Tasks => {
                 let text = self.tasks().await?;
@@ -73,7 +105,7 @@ impl Room<'_> {
             Slash::SetPolicy(rule) => {
                 self.begin().await?;
                 self.change(Body::Command(Command::SetPolicy(rule.clone()))).await?;
-                self.told("/policy", &policy::done(rule))
+                self.told("/policy", &words::policy(rule))
             }
             Slash::Model => self.show_models(),
             Slash::SetModel(name) => self.take_model(name).await,

@@ -18,6 +18,12 @@ pub(super) enum Slash {
     NotebookBlame,
     /// The notebook is to say this.
     SetNotebook(String),
+    /// Who takes part.
+    Agents,
+    /// An agent is to join, with this description if one is given.
+    AddAgent(String, String),
+    /// An agent is to leave.
+    RemoveAgent(String),
     /// What is to be done.
     Tasks,
     /// How the agent is instructed.
@@ -49,11 +55,12 @@ pub(super) enum Slash {
 }
 
 /// The commands, and what each does.
-pub(super) const COMMANDS: [(&str, &str, &str); 14] = [
+pub(super) const COMMANDS: [(&str, &str, &str); 16] = [
     ("/help", "", "show this"),
     ("/history", "[N]", "show the last N messages, 10 unless told"),
     ("/notebook", "[blame|set TEXT|clear]", "show what the agent remembers, or change it"),
     ("/tasks", "", "show the task board"),
+    ("/agents", "[add|remove NAME]", "show who takes part, or let an agent join or leave"),
     ("/instruction", "[TEXT]", "show how the agent is instructed, or change it"),
     ("/recap", "[TEXT | undo]", "have the older part recapped, with TEXT in mind; or not"),
     ("/pin", "SEQ", "keep an entry whole in every request; /unpin SEQ lets it fade"),
@@ -63,6 +70,7 @@ pub(super) const COMMANDS: [(&str, &str, &str); 14] = [
     ("/undo", "", "go back to before the last turn; nothing is deleted"),
     ("/reset", "", "go back to before the first message; nothing is deleted"),
     ("/exit", "", "leave; the conversation stays"),
+    ("@", "NAME TEXT", "say something to one agent, or to all; @@ says an @"),
     ("//", "TEXT", "say something that begins with a slash"),
 ];
 
@@ -86,6 +94,7 @@ impl Slash {
             },
             "/notebook" => notebook(rest),
             "/tasks" => alone(Self::Tasks),
+            "/agents" => agents(rest),
             "/instruction" if rest.is_empty() => Ok(Self::Instruction),
             "/instruction" => Ok(Self::SetInstruction(rest.to_owned())),
             "/recap" if rest == "undo" => Ok(Self::UndoRecap),
@@ -107,6 +116,21 @@ impl Slash {
             "/exit" | "/quit" => alone(Self::Exit),
             other => Err(unknown(other)),
         }
+    }
+}
+
+fn agents(rest: &str) -> Result<Slash, String> {
+    let (word, rest) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    let (name, text) = rest.trim().split_once(char::is_whitespace).unwrap_or((rest.trim(), ""));
+    match (word, name, text.trim()) {
+        ("", ..) => Ok(Slash::Agents),
+        ("add", name, text) if !name.is_empty() => {
+            Ok(Slash::AddAgent(name.to_owned(), text.to_owned()))
+        }
+        ("remove", name, "") if !name.is_empty() => Ok(Slash::RemoveAgent(name.to_owned())),
+        _ => Err("/agents shows who takes part; /agents add NAME [WHAT IT IS FOR] and /agents \
+                  remove NAME change it"
+            .to_owned()),
     }
 }
 
@@ -145,6 +169,10 @@ mod tests {
         assert_eq!(Slash::read("/notebook blame"), Ok(Slash::NotebookBlame));
         assert_eq!(Slash::read("/notebook clear"), Ok(Slash::SetNotebook(String::new())));
         assert_eq!(Slash::read("/tasks"), Ok(Slash::Tasks));
+        assert_eq!(Slash::read("/agents"), Ok(Slash::Agents));
+        let add = Slash::AddAgent("ada".to_owned(), "knows flowers".to_owned());
+        assert_eq!(Slash::read("/agents add ada  knows flowers"), Ok(add));
+        assert_eq!(Slash::read("/agents remove ada"), Ok(Slash::RemoveAgent("ada".to_owned())));
         let set = Slash::SetNotebook("a  b".to_owned());
         assert_eq!(Slash::read("/notebook set a  b "), Ok(set));
         let instruct = Slash::SetInstruction("be brief".to_owned());
@@ -171,6 +199,7 @@ mod tests {
         assert_eq!(wrong("/history x"), "/history takes a number from 1 on");
         assert_eq!(wrong("/undo 3"), "/undo takes nothing after it");
         assert_eq!(wrong("/pin"), "/pin takes the number of an entry");
+        assert!(wrong("/agents add").contains("/agents add NAME"));
         assert!(wrong("/notebook add x").contains("/notebook set TEXT"));
     }
 }
