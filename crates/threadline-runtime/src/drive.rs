@@ -47,8 +47,8 @@ pub struct Drive {
     /// Goes off when the next of these times has come, or before. It stays set from step to step:
     /// to set one wakes the thread that waits for all of them.
     alarm: Pin<Box<Sleep>>,
-    /// Whether it is to go off. That its time has come says nothing: it may have come unseen.
-    armed: bool,
+    /// What it is set for, until that was seen to: its time may come while nobody looks.
+    alarm_at: Option<Instant>,
     rest: Option<Rest>,
     stopped: Option<Stopped>,
 }
@@ -118,7 +118,7 @@ impl Drive {
             due: None,
             wake_at: None,
             alarm: Box::pin(sleep_until(now)),
-            armed: false,
+            alarm_at: None,
             rest: None,
             stopped: None,
         };
@@ -226,8 +226,8 @@ impl Drive {
             // However much work there is, leases are renewed, and inboxes are looked into.
             tokio::select! {
                 biased;
-                () = self.alarm.as_mut(), if self.armed => {
-                    self.armed = false;
+                () = self.alarm.as_mut(), if self.alarm_at.is_some() => {
+                    self.alarm_at = None;
                     if let Some(event) = self.time_has_come() {
                         return Some(event);
                     }
@@ -243,9 +243,9 @@ impl Drive {
         let renew_at = (!self.renewing).then_some(self.renew_at);
         let look_at = (!self.looking).then_some(self.look_at);
         if let Some(next) = [renew_at, look_at, self.wake_at].into_iter().flatten().min()
-            && (!self.armed || next < self.alarm.deadline())
+            && self.alarm_at.is_none_or(|set| next < set)
         {
-            self.armed = true;
+            self.alarm_at = Some(next);
             self.alarm.as_mut().reset(next);
         }
     }

@@ -21,6 +21,8 @@ use crate::house::{ANSWER_BYTES, House, Plan, answered, called, text};
 use crate::{Outcome, Setting};
 
 const WINDOW_TOKENS: u64 = 32_000;
+/// How long the arguments of all calls are: the tool answers by it, and so do the workers.
+const ASKED_BYTES: usize = r#"{"name":"w000","task":"work 20"}"#.len();
 
 pub(crate) fn measure(setting: &Setting, report: &mut Report) -> Outcome<()> {
     setting.runtime.block_on(side_by_side(setting, report))?;
@@ -54,7 +56,9 @@ fn answer(context: &Context) -> Vec<(BlockKind, Arc<str>)> {
     let word = words.next();
     let mut number = || words.next().and_then(|word| word.parse::<usize>().ok()).unwrap_or(0);
     let (first, second) = (number(), number());
-    let look = |at: usize| called("look", format!(r#"{{"at":"work {at:03} 00"}}"#).into());
+    // As long as what is asked of a worker, and answered alike.
+    let look =
+        |at: usize| called("look", format!(r#"{{"at":"w{at:03}: do the work of 20"}}"#).into());
     match (word, outputs) {
         (Some("ask"), 0) => {
             let ask = |worker: usize| {
@@ -65,7 +69,7 @@ fn answer(context: &Context) -> Vec<(BlockKind, Arc<str>)> {
         }
         (Some("look"), 0) => (0..first).map(look).collect(),
         (Some("work"), before) if before < first => vec![look(before)],
-        _ => vec![(BlockKind::Text, text(7, ANSWER_BYTES).into())],
+        _ => vec![(BlockKind::Text, text(ASKED_BYTES, ANSWER_BYTES).into())],
     }
 }
 
@@ -170,22 +174,25 @@ async fn side_by_side(setting: &Setting, report: &mut Report) -> Outcome<()> {
     Ok(())
 }
 
-/// A conversation whose file is measured, and what opening it took.
+/// A conversation that is opened, and what that took.
 struct Beside {
-    plan: Plan,
     id: ConversationId,
     entries: u64,
     rows: usize,
-    first: Rounds,
+    /// The history alone, and its window, after another conversation was read.
+    history: Rounds,
+    window: Rounds,
+    /// Both, right after the same was read.
     again: Rounds,
 }
 
+/// How many workers there are beside the one that asks.
+const WORKERS: usize = 20;
+
 impl Beside {
     /// Takes so many turns, without waiting for the disk.
-    async fn filled(setting: &Setting, name: &str, turns: usize, text: &str) -> Outcome<Self> {
-        let (path, durability) = (setting.path(name), Durability::Normal);
-        let mut plan = Plan { path, durability, latency_ms: 0, window_tokens: WINDOW_TOKENS };
-        let mut office = Office::open(&plan, WORKERS).await?;
+    async fn filled(plan: &Plan, turns: usize, text: &str) -> Outcome<Self> {
+        let mut office = Office::open(plan, WORKERS).await?;
         for _ in 0..turns {
             office.turn(text).await?;
         }
@@ -194,56 +201,61 @@ impl Beside {
         let entries = house.store.conversation(id).await?.head.0;
         house.size().await?;
         house.close().await;
-        plan.durability = Durability::Full;
-        let (first, again) = (Rounds::default(), Rounds::default());
-        Ok(Self { plan, id, entries, rows: 0, first, again })
+        let (history, window, again) = Default::default();
+        Ok(Self { id, entries, rows: 0, history, window, again })
     }
 
-    /// Opens it in a fresh store, and again in a warm one.
-    async fn round(&mut self) -> Outcome<()> {
-        let house = House::with(&self.plan, Arc::new(Told { latency: Duration::ZERO }))?;
-        let start = Instant::now();
-        self.rows = self.open(&house).await?;
-        self.first.add(micros(start));
-        for _ in 0..5 {
-            let start = Instant::now();
-            self.open(&house).await?;
-            self.again.add(micros(start));
-        }
-        house.close().await;
+    async fn round(&mut self, house: &House) -> Outcome<()> {
+        let (history, window) = self.open(house).await?;
+        self.history.add(history);
+        self.window.add(window);
+        let (history, window) = self.open(house).await?;
+        self.again.add(history + window);
         Ok(())
     }
 
-    /// Opens the history and reads the window of the one that asks; gives how much is in it.
-    async fn open(&self, house: &House) -> Outcome<usize> {
+    /// Opens the history and reads the window of the one that asks; gives what each took.
+    async fn open(&mut self, house: &House) -> Outcome<(f64, f64)> {
+        let start = Instant::now();
         let (_, history) = store::open(&*house.store, self.id, &Estimator).await?;
+        let opened = micros(start);
         let ask = Ask::bare(AgentId::FIRST, WINDOW_TOKENS);
         let material = store::gather(&*house.store, self.id, &history, &ask).await??;
-        Ok(material.entries.len())
+        self.rows = material.entries.len();
+        Ok((opened, micros(start) - opened))
+    }
+
+    fn whole(&self) -> f64 {
+        self.history.median() + self.window.median()
     }
 }
 
-/// How many workers there are beside the one that asks.
-const WORKERS: usize = 20;
-
-/// The same window with and without the entries of others beside it.
+/// The same window with and without the entries of others beside it, in one file and in turns: a
+/// store has more than one conversation to read.
 async fn beside(setting: &Setting, report: &mut Report) -> Outcome<()> {
     let (turns, looks) = setting.of((50, 20), (3, 2));
+    let (path, durability) = (setting.path("beside.db"), Durability::Normal);
+    let mut plan = Plan { path, durability, latency_ms: 0, window_tokens: WINDOW_TOKENS };
     // The results of its calls are as long, whether workers give them or a tool.
     let looking = format!("look {WORKERS} {looks}");
-    let mut without = Beside::filled(setting, "without.db", turns, &looking).await?;
+    let mut without = Beside::filled(&plan, turns, &looking).await?;
     let asking = format!("ask {WORKERS} {looks}");
-    let mut with = Beside::filled(setting, "with.db", turns, &asking).await?;
-    for _ in 0..setting.of(15, 2) {
-        without.round().await?;
-        with.round().await?;
+    let mut with = Beside::filled(&plan, turns, &asking).await?;
+    plan.durability = Durability::Full;
+    let house = House::with(&plan, Arc::new(Told { latency: Duration::ZERO }))?;
+    for _ in 0..setting.of(100, 2) {
+        without.round(&house).await?;
+        with.round(&house).await?;
     }
     for (what, side) in [("without", &without), ("with", &with)] {
         fact(what, format!("{} entries, {} in the window", side.entries, side.rows));
     }
     let target = setting.of(Some(Target::AtMost(1.2)), None);
-    let what = "opened again, with / without workers beside it";
-    report.ratio(what, with.again.median(), without.again.median(), "us", target);
-    report.ratio("  opened first", with.first.median(), without.first.median(), "us", None);
+    let what = "a window opened, with / without workers beside it";
+    report.ratio(what, with.whole(), without.whole(), "us", target);
+    let (history, window) = (with.history.median(), with.window.median());
+    report.ratio("  of it the history", history, without.history.median(), "us", None);
+    report.ratio("  of it the window", window, without.window.median(), "us", None);
+    report.ratio("  once more at once", with.again.median(), without.again.median(), "us", None);
     Ok(())
 }
