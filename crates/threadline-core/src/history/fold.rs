@@ -251,11 +251,7 @@ impl PathState {
             Sender::Person { .. } | Sender::Timer { .. } => true,
             Sender::Agent { .. } | Sender::System => false,
         };
-        if let Sender::Timer { set } = input.from {
-            self.timer_fired(set, entry)?;
-        }
-        let caller = self.caller_of(entry.agent, &input.from);
-        let works_for = caller.map(|caller| self.works_for(caller)).unwrap_or_default();
+        let (caller, works_for) = self.begun_by(entry, &input.from)?;
         let by_person = matches!(input.from, Sender::Person { .. });
         if by_person {
             self.alone = 0;
@@ -434,24 +430,24 @@ impl PathState {
             }
             call.timer = Some(entry.seq);
         }
-        self.timers.insert(entry.seq, Timer { agent: entry.agent, set: set.clone() });
+        let works_for = self.works_for(entry.agent).to_vec();
+        let timer = Timer { agent: entry.agent, set: set.clone(), works_for };
+        self.timers.insert(entry.seq, timer);
         Ok(())
     }
 
     /// A timer fired: one that repeats fires next in the future, however many times were missed.
-    fn timer_fired(&mut self, set: Seq, entry: &Entry) -> Result<(), Rule> {
+    /// Gives for whom it was set.
+    fn timer_fired(&mut self, set: Seq, entry: &Entry) -> Result<Vec<AgentId>, Rule> {
         let timer = self.timers.get_mut(&set).ok_or(Rule::NoTimer(set))?;
-        match timer.set.every_ms.filter(|every| *every > 0) {
+        let works_for = timer.works_for.clone();
+        match timer.next(entry.at) {
             None => {
                 self.timers.remove(&set);
             }
-            Some(every) => {
-                let missed = entry.at.millis_since(timer.set.when) / every;
-                timer.set.when =
-                    timer.set.when.plus_millis(every.saturating_mul(missed.saturating_add(1)));
-            }
+            Some(next) => timer.set.when = next,
         }
-        Ok(())
+        Ok(works_for)
     }
 
     fn turn_ended(

@@ -202,7 +202,7 @@ pub struct Caller {
 }
 
 /// An answer to an agent that did not wait for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reply {
     /// The agent that called.
     pub to: AgentId,
@@ -212,6 +212,8 @@ pub struct Reply {
     pub from: AgentId,
     /// The entry that ended its turn.
     pub ended: Seq,
+    /// For whom a turn works that it begins: those for whom its addressee worked when it called.
+    pub works_for: Vec<AgentId>,
 }
 
 /// An invocation of the current step that failed.
@@ -346,6 +348,8 @@ pub struct Timer {
     pub agent: AgentId,
     /// What was set, with the next moment it fires.
     pub set: TimerSet,
+    /// For whom a turn works that it begins: those for whom the turn that set it worked.
+    pub works_for: Vec<AgentId>,
 }
 
 impl Timer {
