@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use threadline_core::drive::{Limits, Rest};
-use threadline_core::history::fact::AgentJoined;
+use threadline_core::history::fact::{AgentJoined, EndReason, Fact, Input};
+use threadline_core::id::AgentId;
+use threadline_core::inbox::{Body, Item, Mode};
 use threadline_runtime::NewAgent;
 
-use crate::house::{House, house_of_many, scripted};
+use crate::house::{House, house_of_many, item, scripted};
 
 fn agent(name: &str, tools: &[&str]) -> NewAgent {
     let joined = AgentJoined {
@@ -26,6 +28,16 @@ async fn workshop(script: &str, limits: Limits) -> House {
         agent("bob", &["call_agent", "read", "write"]),
     ];
     house_of_many(scripted(script), &agents, limits).await
+}
+
+/// How many turns were cancelled.
+async fn cancelled(house: &House) -> usize {
+    let entries = house.entries().await;
+    let ends = entries.iter().filter(|entry| match &entry.fact {
+        Fact::TurnEnded(ended) => ended.reason == EndReason::Cancelled,
+        _ => false,
+    });
+    ends.count()
 }
 
 #[tokio::test]
@@ -64,4 +76,37 @@ async fn what_is_not_allowed_now_is_not_allowed_later() {
     let told = story.lines().filter(|line| line.starts_with("write c") && line.contains(refused));
     assert_eq!(told.count(), 2, "{story}");
     assert_eq!(house.done(), []);
+}
+
+#[tokio::test]
+async fn a_second_cancel_stops_nothing_but_the_turn_it_was_meant_for() {
+    let house = workshop(
+        r#"
+        turn when plan
+          call call_agent {"name":"ada","task":"work"}
+        then
+          say {result}
+        turn when work
+          call read {"do":"until stopped"}
+        then
+          say {result}
+        turn when next
+          call read {"do":"1"}
+        then
+          say went on
+        "#,
+        Limits::default(),
+    )
+    .await;
+    house.submit("k1", Body::Input(Input::from_person("plan"))).await;
+    house.until("starts read").await;
+    house.submit("k2", Body::Input(Input::from_person("next"))).await;
+    let cancel = |key: &str, to| Item { to, ..item(key, Mode::Queue, Body::Cancel) };
+    for (key, to) in [("c1", None), ("c2", None), ("c3", Some(AgentId(2))), ("c4", None)] {
+        house.runtime.submit(house.id, &cancel(key, to)).await.unwrap();
+    }
+    assert_eq!(house.rest().await, Rest::Idle);
+    let story = house.story().await;
+    assert_eq!(cancelled(&house).await, 2, "{story}");
+    assert!(story.contains("planner: went on"), "{story}");
 }
