@@ -464,7 +464,9 @@ impl PathState {
         }
         agent.invoking = None;
         let row = agent.row(entry, RowKind::Ended, counts, counts.tokens.live, gist(&entry.fact));
-        self.ended(entry.agent, entry.seq, reason == EndReason::Withdrawn);
+        // A person who stops a turn wants no other to begin by that.
+        let taken_back = matches!(reason, EndReason::Withdrawn | EndReason::Cancelled);
+        self.ended(entry.agent, entry.seq, taken_back);
         Ok(row)
     }
 

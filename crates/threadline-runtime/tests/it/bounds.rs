@@ -110,3 +110,32 @@ async fn a_second_cancel_stops_nothing_but_the_turn_it_was_meant_for() {
     assert_eq!(cancelled(&house).await, 2, "{story}");
     assert!(story.contains("planner: went on"), "{story}");
 }
+
+#[tokio::test]
+async fn a_task_that_is_cancelled_begins_nothing() {
+    let house = workshop(
+        r#"
+        turn when plan
+          call call_agent {"name":"ada","task":"work","wait":false}
+        then
+          say sent
+        turn when work
+          call read {"do":"until stopped"}
+        then
+          say {result}
+        turn when Answer
+          say again
+        "#,
+        Limits::default(),
+    )
+    .await;
+    house.submit("k1", Body::Input(Input::from_person("plan"))).await;
+    house.until("starts read").await;
+    house.until("planner: sent").await;
+    let cancel = Item { to: Some(AgentId(2)), ..item("c1", Mode::Queue, Body::Cancel) };
+    house.runtime.submit(house.id, &cancel).await.unwrap();
+    assert_eq!(house.rest().await, Rest::Idle);
+    let story = house.story().await;
+    assert_eq!(cancelled(&house).await, 1, "{story}");
+    assert!(!story.contains("again"), "{story}");
+}

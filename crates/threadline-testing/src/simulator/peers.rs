@@ -299,7 +299,8 @@ impl World {
             self.hit(if above.is_some() { Mark::TreeCancelled } else { Mark::ChildCancelled });
         }
         let is_there = before.agent(caller.agent).is_some_and(|agent| agent.present);
-        if caller.mode == CallMode::Send && is_there && reason != Some(EndReason::Withdrawn) {
+        let taken_back = matches!(reason, Some(EndReason::Withdrawn | EndReason::Cancelled));
+        if caller.mode == CallMode::Send && is_there && !taken_back {
             self.check.peers.owed.insert(caller.call, (caller.agent, entry.seq));
         }
     }

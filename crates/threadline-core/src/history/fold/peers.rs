@@ -70,8 +70,8 @@ impl PathState {
         Arc::new(peers)
     }
 
-    /// A turn has ended: who called and did not wait gets an answer, unless the turn was taken
-    /// back or nobody is there any more to get it.
+    /// A turn has ended: who called and did not wait gets an answer, unless the turn was stopped
+    /// or taken back, or nobody is there any more to get it.
     pub(super) fn ended(&mut self, of: AgentId, at: Seq, taken_back: bool) {
         let Some(agent) = self.agents.get_mut(&of).map(Arc::make_mut) else { return };
         agent.ended = Some(at);
