@@ -10,8 +10,8 @@ use super::batch::{Interaction, LastMessage, MessageKind};
 use super::counts::{Counts, gist, one_line};
 use super::entry::Entry;
 use super::fact::{
-    AgentJoined, Described, EndReason, Fact, Input, Invocation, InvocationFailed, Output, Purpose,
-    Recap, Sender, Stop, TimerSet, ToolResults, Usage,
+    AgentJoined, CallMode, Described, EndReason, Fact, Input, Invocation, InvocationFailed, Output,
+    Purpose, Recap, Sender, Stop, TimerSet, ToolResults, Usage,
 };
 use super::rule::Rule;
 use super::sections::Levels;
@@ -252,10 +252,12 @@ impl PathState {
             Sender::Agent { .. } | Sender::System => false,
         };
         let (caller, works_for) = self.begun_by(entry, &input.from)?;
-        let by_person = matches!(input.from, Sender::Person { .. });
+        let by_person = matches!(input.from, Sender::Person { .. } | Sender::System);
         if by_person {
             self.alone = 0;
         }
+        // What is asked for is a part of the turn that asks, which is counted.
+        let asked = caller.is_some_and(|caller| caller.mode == CallMode::Ask);
         let agent = self.agent_mut(entry.agent)?;
         match &agent.stage {
             Stage::Calling(open) => return Err(Rule::Unsealed(open.output)),
@@ -267,7 +269,7 @@ impl PathState {
                 agent.turn = Some(Turn { caller, works_for, ..turn });
                 agent.ended = None;
                 self.last_turn = Some(entry.seq);
-                self.alone = self.alone.saturating_add(u32::from(!by_person));
+                self.alone = self.alone.saturating_add(u32::from(!by_person && !asked));
             }
             Stage::Asked | Stage::Sealed { .. } => {
                 agent.stage = Stage::Asked;

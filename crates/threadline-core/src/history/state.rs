@@ -44,7 +44,7 @@ pub struct PathState {
     /// Answers to agents that did not wait for them, oldest first: each becomes an input when its
     /// addressee rests.
     pub replies: Vec<Reply>,
-    /// How many turns in a row began without a person.
+    /// How many turns in a row began without a person, those not counted that another waits for.
     pub alone: u32,
     /// Where this conversation branched off, if it did.
     pub forked_from: Option<(ConversationId, Seq)>,

@@ -139,3 +139,32 @@ async fn a_task_that_is_cancelled_begins_nothing() {
     assert_eq!(cancelled(&house).await, 1, "{story}");
     assert!(!story.contains("again"), "{story}");
 }
+
+#[tokio::test]
+async fn those_who_are_asked_do_not_count_as_going_on_alone() {
+    let house = workshop(
+        r#"
+        turn when plan
+          call set_timer {"text":"remember","seconds":60}
+        then
+          call call_agent {"name":"ada","task":"work 1"}
+          call call_agent {"name":"ada","task":"work 2"}
+          call call_agent {"name":"ada","task":"work 3"}
+        then
+          say {results}
+        turn when work
+          say done
+        turn when remember
+          say remembered
+        "#,
+        Limits { alone: 1, ..Limits::default() },
+    )
+    .await;
+    assert_eq!(house.say("k1", "plan").await, Rest::Idle);
+    house.clock.advance_ms(60_000);
+    house.runtime.start(house.id);
+    assert_eq!(house.rest().await, Rest::Idle);
+    let story = house.story().await;
+    assert_eq!(story.lines().filter(|line| *line == "ada: done").count(), 3, "{story}");
+    assert!(story.contains("planner: remembered"), "{story}");
+}
