@@ -268,7 +268,11 @@ impl PathState {
                 let turn = Turn::new(entry.seq, transcript, agent, pins, peers);
                 agent.turn = Some(Turn { caller, works_for, ..turn });
                 agent.ended = None;
-                self.last_turn = Some(entry.seq);
+                // What is done for a turn is taken back with it.
+                let again = input.broadcast.is_some() && input.broadcast == self.last_broadcast;
+                if caller.is_none() && !again {
+                    (self.last_turn, self.last_broadcast) = (Some(entry.seq), input.broadcast);
+                }
                 self.alone = self.alone.saturating_add(u32::from(!by_person && !asked));
             }
             Stage::Asked | Stage::Sealed { .. } => {

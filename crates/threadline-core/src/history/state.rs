@@ -12,7 +12,7 @@ use super::fact::{
 };
 use super::sections::Levels;
 use crate::clock::Timestamp;
-use crate::id::{AgentId, CallId, ConversationId, Seq};
+use crate::id::{AgentId, BroadcastId, CallId, ConversationId, Seq};
 
 /// What counts after rewinds: a rewind takes all of this back to where it leads.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,8 +39,11 @@ pub struct PathState {
     pub last_message: Option<LastMessage>,
     /// The first input of any agent.
     pub first_input: Option<Seq>,
-    /// The first input of the newest turn of any agent.
+    /// The first input of the newest turn that no agent began by a task; of turns that one
+    /// message to all began, the first.
     pub last_turn: Option<Seq>,
+    /// The message to all that began it, if one did.
+    pub last_broadcast: Option<BroadcastId>,
     /// Answers to agents that did not wait for them, oldest first: each becomes an input when its
     /// addressee rests.
     pub replies: Vec<Reply>,
