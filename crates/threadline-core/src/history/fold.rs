@@ -142,7 +142,12 @@ impl PathState {
             Fact::TimerSet(set) => self.timer_set(entry, set)?,
             Fact::TimerCleared(cleared) => {
                 self.known(entry.agent)?;
-                self.timers.remove(&cleared.timer).ok_or(Rule::NoTimer(cleared.timer))?;
+                // What a call waits for goes with the call.
+                let known = self.timers.get(&cleared.timer);
+                known
+                    .filter(|timer| timer.set.call.is_none())
+                    .ok_or(Rule::NoTimer(cleared.timer))?;
+                self.timers.remove(&cleared.timer);
             }
             Fact::TurnEnded(ended) => {
                 return self.turn_ended(entry, ended.reason, counts).map(Some);

@@ -168,3 +168,32 @@ async fn those_who_are_asked_do_not_count_as_going_on_alone() {
     assert_eq!(story.lines().filter(|line| *line == "ada: done").count(), 3, "{story}");
     assert!(story.contains("planner: remembered"), "{story}");
 }
+
+#[tokio::test]
+async fn a_wait_is_not_taken_back_as_a_timer() {
+    // The wait's timer is the first entry after the output with both calls.
+    let house = workshop(
+        r#"
+        turn when plan
+          call call_agent {"name":"ada","task":"work"}
+        then
+          say {result}
+        turn when work
+          call wait {"seconds":60}
+          call clear_timer {"timer":11}
+        then
+          say {results}
+        "#,
+        Limits::default(),
+    )
+    .await;
+    assert_eq!(house.say("k1", "plan").await, Rest::Time);
+    let story = house.story().await;
+    assert!(
+        story.contains("ada timer") && story.contains("you have no timer 11; there are: none"),
+        "{story}"
+    );
+    house.clock.advance_ms(60_000);
+    house.runtime.start(house.id);
+    assert_eq!(house.rest().await, Rest::Idle);
+}
