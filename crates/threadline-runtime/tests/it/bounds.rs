@@ -5,7 +5,7 @@ use std::sync::Arc;
 use threadline_core::drive::{Limits, Rest};
 use threadline_core::history::fact::{AgentJoined, EndReason, Fact, Input};
 use threadline_core::id::AgentId;
-use threadline_core::inbox::{Body, Item, Mode};
+use threadline_core::inbox::{Body, Command, Item, Mode};
 use threadline_runtime::NewAgent;
 
 use crate::house::{House, house_of_many, item, scripted};
@@ -196,4 +196,23 @@ async fn a_wait_is_not_taken_back_as_a_timer() {
     house.clock.advance_ms(60_000);
     house.runtime.start(house.id);
     assert_eq!(house.rest().await, Rest::Idle);
+}
+
+#[tokio::test]
+async fn an_agent_that_comes_back_is_who_it_was() {
+    let house = workshop("turn\n  say yes", Limits::default()).await;
+    let leave = Body::Command(Command::Leave);
+    let leave = Item { to: Some(AgentId(2)), ..item("k1", Mode::Queue, leave) };
+    house.runtime.submit(house.id, &leave).await.unwrap();
+    for (key, name) in [("k2", "eve"), ("k3", "ada")] {
+        house.submit(key, Body::Command(Command::Join(agent(name, &[]).joined))).await;
+    }
+    assert_eq!(house.rest().await, Rest::Idle);
+    let entries = house.entries().await;
+    let joins = entries.iter().filter_map(|entry| match &entry.fact {
+        Fact::AgentJoined(joined) => Some((entry.agent.0, &*joined.name)),
+        _ => None,
+    });
+    let joins: Vec<(u32, &str)> = joins.collect();
+    assert_eq!(joins, [(1, "planner"), (2, "ada"), (3, "bob"), (4, "eve"), (2, "ada")]);
 }
