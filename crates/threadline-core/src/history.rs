@@ -177,7 +177,7 @@ impl History {
             return Err(broken(entry, Rule::NeedsPast(rewound.to)));
         }
         self.state = past.state.clone();
-        self.state.withdraw();
+        self.state.withdraw(entry.at);
         self.jumps = past.jumps.clone();
         self.jumps.push(entry.seq, rewound.to);
         (self.head, self.head_hash) = (entry.seq, hash);
@@ -197,7 +197,7 @@ impl History {
     /// of where the rewind leads.
     pub fn rewind_in_place(&mut self, entry: &Entry, hash: Digest) -> Result<(), BrokenRule> {
         self.check_seq(entry)?;
-        self.state.withdraw();
+        self.state.withdraw(entry.at);
         if let Fact::Rewound(rewound) = &entry.fact {
             self.jumps.push(entry.seq, rewound.to);
         }

@@ -19,6 +19,7 @@ use super::state::{
     Agent, Correction, Finished, Ledger, OpenCall, OpenOutput, PathState, RecapRange, Stage, Timer,
     Turn,
 };
+use crate::clock::Timestamp;
 use crate::id::{AgentId, Seq};
 use crate::outline::{OutlineRow, RowKind};
 
@@ -177,16 +178,24 @@ impl PathState {
                     return Err(Rule::Fork);
                 }
                 self.forked_from = Some((forked.from, forked.seq));
-                self.withdraw();
+                self.withdraw(entry.at);
             }
         }
         Ok(None)
     }
 
     /// Takes back what is open: no answer is waited for or delivered any more, and calls that are
-    /// not finished must not start.
-    pub(super) fn withdraw(&mut self) {
+    /// not finished must not start. Timers that were due before do not come back with the past.
+    pub(super) fn withdraw(&mut self, at: Timestamp) {
         self.replies.clear();
+        self.timers.retain(|_, timer| {
+            if timer.set.call.is_some() || timer.set.when > at {
+                return true;
+            }
+            let next = timer.next(at);
+            timer.set.when = next.unwrap_or(timer.set.when);
+            next.is_some()
+        });
         let is_open = |agent: &Arc<Agent>| {
             agent.in_turn() || agent.invoking.is_some() || agent.invoking_aside.is_some()
         };

@@ -74,6 +74,10 @@ impl World {
                 let timers = timers.iter().filter(|(_, timer)| timer.set.call.is_none());
                 self.check.timers.cleared.clear();
                 self.check.timers.set = timers.map(|(set, timer)| (*set, Due::of(timer))).collect();
+                let past = self.check.timers.set.iter().find(|(_, due)| due.when <= entry.at);
+                if let Some(set) = past.map(|(set, _)| *set) {
+                    self.fail("timers", format!("timer {set} comes back after its time"));
+                }
             }
             _ => {}
         }

@@ -245,3 +245,19 @@ fn a_history_knows_what_is_on_its_path() {
         assert!(rewinds.len() > 3, "{rewinds:?}");
     }
 }
+
+#[test]
+fn a_timer_does_not_come_back_after_its_time() {
+    let mut told = story("@ a joins\nuser: go\na timer +5m: once\na timer +5m every 1h: again");
+    told.tell("a timer +3h: later\na: set\n+ 10m\ntimer 3 to a: once\na: yes").unwrap();
+    let later = told.history().state().timers[&Seq(5)].set.when;
+    let now = told.entries().last().unwrap().at;
+    let whens = |history: &History| {
+        let timers = history.state().timers.iter();
+        timers.map(|(set, timer)| (set.0, timer.set.when > now)).collect::<Vec<_>>()
+    };
+    assert_eq!(whens(told.history()), [(4, false), (5, true)], "one fired, one is due");
+    told.tell("rewind 6").unwrap();
+    assert_eq!(whens(told.history()), [(4, true), (5, true)]);
+    assert_eq!(told.history().state().timers[&Seq(5)].set.when, later);
+}
