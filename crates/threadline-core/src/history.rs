@@ -244,10 +244,6 @@ impl History {
         self.copy = false;
     }
 
-    fn state_mut(&mut self) -> &mut PathState {
-        &mut self.state
-    }
-
     fn check_seq(&self, entry: &Entry) -> Result<(), BrokenRule> {
         let expected = self.head.next();
         if entry.seq == expected { Ok(()) } else { Err(broken(entry, Rule::Dense { expected })) }

@@ -483,10 +483,16 @@ impl PathState {
             Stage::Asked | Stage::Sealed { .. } => agent.stage = Stage::Resting,
         }
         agent.invoking = None;
+        let withdrawn = reason == EndReason::Withdrawn;
+        if withdrawn {
+            agent.invoking_aside = None;
+        }
         let row = agent.row(entry, RowKind::Ended, counts, counts.tokens.live, gist(&entry.fact));
         // A person who stops a turn wants no other to begin by that.
-        let taken_back = matches!(reason, EndReason::Withdrawn | EndReason::Cancelled);
-        self.ended(entry.agent, entry.seq, taken_back);
+        self.ended(entry.agent, entry.seq, withdrawn || reason == EndReason::Cancelled);
+        if withdrawn {
+            self.replies.retain(|reply| reply.to != entry.agent);
+        }
         Ok(row)
     }
 

@@ -153,7 +153,6 @@ impl History {
     pub fn draft<'a>(&self, stamp: Stamp<'a>) -> Result<Draft<'a>, Refused> {
         let mut draft = Draft::new(self.clone(), stamp)?;
         if self.is_copy() {
-            draft.history.state_mut().withdraw(stamp.at);
             draft.settle(&Aftermath::default())?;
             draft.settled = draft.placed.len();
         }

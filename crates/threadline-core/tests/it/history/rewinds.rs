@@ -1,11 +1,12 @@
 //! Rewinds, forks and copies: the path goes back, the ledger does not, and nothing stays open.
 
-use threadline_core::history::History;
 use threadline_core::history::batch::State;
-use threadline_core::history::fact::{Fact, Money};
+use threadline_core::history::fact::{Digest, Fact, Money};
 use threadline_core::history::path::Path;
 use threadline_core::history::state::PathState;
+use threadline_core::history::{Counts, History};
 use threadline_core::id::Seq;
+use threadline_core::tokens::Estimator;
 use threadline_testing::generator::{Generator, GeneratorOptions};
 
 use super::{agent, rewinds, since, story};
@@ -260,4 +261,23 @@ fn a_timer_does_not_come_back_after_its_time() {
     told.tell("rewind 6").unwrap();
     assert_eq!(whens(told.history()), [(4, true), (5, true)]);
     assert_eq!(told.history().state().timers[&Seq(5)].set.when, later);
+}
+
+#[test]
+fn what_a_copy_takes_back_is_on_record() {
+    let sent = "@ a joins\n@ b joins\nuser: go\na: → call_agent {}\na c4.0 sends b\n\
+        a c4.0 to b: help\ncall_agent c4.0 ok: sent\na results\nb: a rose\n";
+    for more in ["", "a: sent"] {
+        let mut told = story(&format!("{sent}{more}"));
+        assert_eq!(told.history().state().replies.len(), 1);
+        told.tell("copy\nnote n: goes on").unwrap();
+        let mut folded = History::default();
+        for entry in told.entries() {
+            let counts = Counts::of(&entry.fact, &Estimator);
+            folded.apply(entry, Digest([0; 32]), counts).unwrap();
+        }
+        assert_eq!(folded.state(), told.history().state());
+        // Whoever rests gets the answer; a turn that is taken back gets none.
+        assert_eq!(folded.state().replies.len(), usize::from(!more.is_empty()));
+    }
 }
