@@ -7,7 +7,7 @@ use super::appending::Move;
 use super::asking::What;
 use super::command::{Command, Notice, Stopped};
 use super::event::{Alarm, Past, Setback, Ticket};
-use super::peers::is_owed;
+use super::peers::stop_later;
 use super::place::{Beside, Ending, Landed, NotPlaced, Sheet};
 use super::planted::planted;
 use super::step::{CallStep, RunState, Step, next_step, run_state};
@@ -214,7 +214,7 @@ impl Driver {
         }
         self.cancel_turn(agent, Some(item), out);
         // Those who work for it stop with it.
-        for child in Self::children(sheet.draft.history(), agent) {
+        for child in Self::workers(sheet.draft.history(), agent) {
             if !planted!(LeaveChildren) && !self.cancelling.contains_key(&child) {
                 self.cancel_turn(child, None, out);
             }
@@ -255,13 +255,13 @@ impl Driver {
 
     /// Ends the turns that are being stopped, once nothing of them runs any more.
     pub(super) fn place_cancels(&mut self, sheet: &mut Sheet<'_>) {
+        // A turn ends after those that were begun for it, so that none of them is left, and once
+        // it was told how they ended.
+        let later = stop_later(sheet.draft.history(), self.cancelling.keys().copied());
         for (agent, cancelling) in std::mem::take(&mut self.cancelling) {
             let runs = self.running.values().any(|running| running.agent == agent);
-            // A turn ends after those that were begun for it, so that none of them is left, and
-            // once it was told how they ended.
-            let history = sheet.draft.history();
-            let waits = !Self::children(history, agent).is_empty() || is_owed(history, agent);
-            let ended = !runs && (!waits || planted!(LeaveChildren)) && {
+            let waits = later.contains(&agent) && !planted!(LeaveChildren);
+            let ended = !runs && !waits && {
                 let ending = Ending {
                     takes: cancelling.item.filter(|item| !sheet.draft.takes(*item)),
                     partial: cancelling.partial.clone(),

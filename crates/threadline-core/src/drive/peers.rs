@@ -302,7 +302,7 @@ impl Driver {
 
     /// Delivers an answer; tells whether it is placed.
     fn place_reply(&self, sheet: &mut Sheet<'_>, reply: Reply) -> bool {
-        let Reply { to, call, from, ended, works_for: _ } = reply;
+        let Reply { to, call, from, ended, .. } = reply;
         let Some(answer) = self.ended_at(sheet, ended) else { return false };
         let name = sheet.draft.history().agent(from).map(|agent| Arc::clone(&agent.joined.name));
         let title = format!("Answer of {}", name.as_deref().unwrap_or("an agent"));
@@ -334,10 +334,11 @@ impl Driver {
         self.endings.extend(ends.map(|ended| (ended.at, ended)));
     }
 
-    /// The agents that work for one, those that work for them included.
-    pub(super) fn children(history: &History, agent: AgentId) -> Vec<AgentId> {
+    /// The agents that work for one's turn, those that work for them included, whether they are
+    /// waited for or not.
+    pub(super) fn workers(history: &History, agent: AgentId) -> Vec<AgentId> {
         let all = history.state().agents.keys().copied();
-        all.filter(|other| callers(history, *other).any(|caller| caller == agent)).collect()
+        all.filter(|other| works_within(history, *other).any(|above| above == agent)).collect()
     }
 
     /// The agent for which this one works that may not use a tool, if one may not.
@@ -386,10 +387,26 @@ fn owes(history: &History, child: AgentId) -> Option<Caller> {
     Some(caller)
 }
 
-/// Whether an agent waits for the answer of one whose turn has ended.
-pub(super) fn is_owed(history: &History, agent: AgentId) -> bool {
-    let mut agents = history.state().agents.keys();
-    agents.any(|child| owes(history, *child).is_some_and(|caller| caller.agent == agent))
+/// The agents for whose turns one works: turns that began before its own. So whoever ends after
+/// those who work for it never waits for itself.
+fn works_within(history: &History, agent: AgentId) -> impl Iterator<Item = AgentId> {
+    let turn = |of: AgentId| history.agent(of).filter(|of| of.in_turn())?.turn.as_ref();
+    let own = turn(agent);
+    let above = own.map_or(&[][..], |own| &own.works_for).iter().copied();
+    above.filter(move |above| {
+        turn(*above).zip(own).is_some_and(|(above, own)| above.start < own.start)
+    })
+}
+
+/// The agents whose turns cannot be stopped yet: those for whom others work that are being
+/// stopped with them, and those that are to be told how another ended.
+pub(super) fn stop_later(
+    history: &History,
+    stopping: impl Iterator<Item = AgentId>,
+) -> BTreeSet<AgentId> {
+    let agents = history.state().agents.keys();
+    let owed = agents.filter_map(|child| owes(history, *child)).map(|caller| caller.agent);
+    owed.chain(stopping.flat_map(|agent| works_within(history, agent))).collect()
 }
 
 /// The entries that ended turns of which someone is still to be told.

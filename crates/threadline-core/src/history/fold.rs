@@ -6,6 +6,7 @@ mod peers;
 
 use std::sync::Arc;
 
+use self::peers::Begun;
 use super::batch::{Interaction, LastMessage, MessageKind};
 use super::counts::{Counts, gist, one_line};
 use super::entry::Entry;
@@ -265,7 +266,7 @@ impl PathState {
             Sender::Person { .. } | Sender::Timer { .. } => true,
             Sender::Agent { .. } | Sender::System => false,
         };
-        let (caller, works_for) = self.begun_by(entry, &input.from)?;
+        let Begun { caller, works_for, spent } = self.begun_by(entry, &input.from)?;
         let by_person = matches!(input.from, Sender::Person { .. } | Sender::System);
         if by_person {
             self.alone = 0;
@@ -299,6 +300,7 @@ impl PathState {
         }
         let agent = self.agent_mut(entry.agent)?;
         if let Some(turn) = &mut agent.turn {
+            turn.take_over(spent);
             turn.input = one_line(&text, DESCRIPTION_CAP);
             turn.output.clear();
             turn.note_media(input);

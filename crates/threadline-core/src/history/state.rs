@@ -217,6 +217,8 @@ pub struct Reply {
     pub ended: Seq,
     /// For whom a turn works that it begins: those for whom its addressee worked when it called.
     pub works_for: Vec<AgentId>,
+    /// What its turn took, and what that cost: the turn that hears it takes it over.
+    pub spent: (u64, Money),
 }
 
 /// An invocation of the current step that failed.

@@ -216,3 +216,67 @@ async fn an_agent_that_comes_back_is_who_it_was() {
     let joins: Vec<(u32, &str)> = joins.collect();
     assert_eq!(joins, [(1, "planner"), (2, "ada"), (3, "bob"), (4, "eve"), (2, "ada")]);
 }
+
+/// A planner that sends a task, and goes on until it is stopped.
+const SENDS: &str = r#"
+    turn when plan
+      call call_agent {"name":"ada","task":"work","wait":false}
+    then
+      call read {"do":"until stopped"}
+    then
+      say {result}
+    turn when work
+      call call_agent {"name":"bob","task":"help","wait":false}
+    then
+      call read {"do":"until stopped"}
+    then
+      say {result}
+    turn when help
+      call read {"do":"until stopped"}
+    then
+      say {result}
+    turn when Answer
+      say again
+"#;
+
+#[tokio::test]
+async fn a_cancel_stops_also_those_who_are_not_waited_for() {
+    let house = workshop(SENDS, Limits::default()).await;
+    house.submit("k1", Body::Input(Input::from_person("plan"))).await;
+    while house.story().await.matches("starts read").count() < 3 {
+        tokio::task::yield_now().await;
+    }
+    house.submit("c1", Body::Cancel).await;
+    assert_eq!(house.rest().await, Rest::Idle);
+    let entries = house.entries().await;
+    let ends = entries.iter().filter(|entry| matches!(entry.fact, Fact::TurnEnded(_)));
+    let who: Vec<u32> = ends.map(|entry| entry.agent.0).collect();
+    assert_eq!(who, [3, 2, 1], "the last that was called ends first");
+    assert_eq!(cancelled(&house).await, 3);
+}
+
+#[tokio::test]
+async fn what_a_task_took_counts_where_its_answer_is_heard() {
+    let script = r#"
+        turn when plan
+          call call_agent {"name":"ada","task":"work","wait":false}
+        then
+          say sent
+        turn when work
+          say done
+          usage 900 0
+        turn when Answer
+          call read {"do":"1"}
+          usage 100 0
+        then
+          say noted
+    "#;
+    for (tokens, ended) in [(1_000, 1), (1_001, 0)] {
+        let limits = Limits { turn_tokens: Some(tokens), ..Limits::default() };
+        let house = workshop(script, limits).await;
+        assert_eq!(house.say("k1", "plan").await, Rest::Idle);
+        let story = house.story().await;
+        assert_eq!(story.matches("of 1000 tokens in one turn").count(), ended, "{story}");
+        assert_eq!(story.matches("planner: noted").count(), 1 - ended, "{story}");
+    }
+}

@@ -207,6 +207,12 @@ impl Turn {
         self.cost.0 = self.cost.0.saturating_add(cost.unwrap_or_default().0);
     }
 
+    /// What another turn spent was spent for this one.
+    pub(super) fn take_over(&mut self, (tokens, cost): (u64, Money)) {
+        self.tokens = self.tokens.saturating_add(tokens);
+        self.cost.0 = self.cost.0.saturating_add(cost.0);
+    }
+
     /// The step has its answer, or another one begins.
     pub(super) fn forget_failures(&mut self) {
         self.failures = 0;

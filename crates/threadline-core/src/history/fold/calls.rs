@@ -146,10 +146,8 @@ impl PathState {
         // What the child spent was spent for its caller.
         let child = self.agents.get(&returned.child).and_then(|child| child.turn.as_ref());
         let spent = child.map(|turn| (turn.tokens, turn.cost));
-        if let (Some((tokens, cost)), Some(turn)) = (spent, &mut self.agent_mut(entry.agent)?.turn)
-        {
-            turn.tokens = turn.tokens.saturating_add(tokens);
-            turn.cost.0 = turn.cost.0.saturating_add(cost.0);
+        if let (Some(spent), Some(turn)) = (spent, &mut self.agent_mut(entry.agent)?.turn) {
+            turn.take_over(spent);
         }
         Ok(())
     }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::super::entry::Entry;
-use super::super::fact::{AgentJoined, CALL_AGENT, CallMode, Sender};
+use super::super::fact::{AgentJoined, CALL_AGENT, CallMode, Money, Sender};
 use super::super::rule::Rule;
 use super::super::state::{Caller, PathState, Peer, Reply};
 use crate::id::{AgentId, CallId, Seq};
@@ -12,32 +12,43 @@ use crate::id::{AgentId, CallId, Seq};
 /// The most answers that wait for agents that did not wait for them; one beyond is not delivered.
 const REPLIES_CAP: usize = 1024;
 
+/// What an input brings along.
+#[derive(Default)]
+pub(super) struct Begun {
+    /// The call that it comes from.
+    pub(super) caller: Option<Caller>,
+    /// For whom a turn works that it begins.
+    pub(super) works_for: Vec<AgentId>,
+    /// What was spent so that it could be said.
+    pub(super) spent: (u64, Money),
+}
+
 impl PathState {
     /// The call that an input comes from, and for whom a turn works that it begins. A timer fires
     /// by it, an answer is delivered by it: what comes of a turn later is still for those for whom
     /// that turn worked.
-    pub(super) fn begun_by(
-        &mut self,
-        entry: &Entry,
-        from: &Sender,
-    ) -> Result<(Option<Caller>, Vec<AgentId>), Rule> {
+    pub(super) fn begun_by(&mut self, entry: &Entry, from: &Sender) -> Result<Begun, Rule> {
         let (agent, call) = match *from {
-            Sender::Timer { set } => return Ok((None, self.timer_fired(set, entry)?)),
+            Sender::Timer { set } => {
+                let works_for = self.timer_fired(set, entry)?;
+                return Ok(Begun { works_for, ..Begun::default() });
+            }
             Sender::Agent { agent, call: Some(call) } => (agent, call),
             Sender::Agent { call: None, .. } | Sender::Person { .. } | Sender::System => {
-                return Ok((None, Vec::new()));
+                return Ok(Begun::default());
             }
         };
         let to = entry.agent;
         let answers = |reply: &Reply| reply.to == to && reply.call == call && reply.from == agent;
         if let Some(place) = self.replies.iter().position(answers) {
-            return Ok((None, self.replies.remove(place).works_for));
+            let Reply { works_for, spent, .. } = self.replies.remove(place);
+            return Ok(Begun { caller: None, works_for, spent });
         }
-        let Some(mode) = self.mode_of(agent, call, to) else { return Ok((None, Vec::new())) };
+        let Some(mode) = self.mode_of(agent, call, to) else { return Ok(Begun::default()) };
         // One that is called in a circle of tasks stands in it once.
         let above = self.works_for(agent).iter().copied().filter(|above| *above != agent);
         let works_for = std::iter::once(agent).chain(above).collect();
-        Ok((Some(Caller { agent, call, mode }), works_for))
+        Ok(Begun { caller: Some(Caller { agent, call, mode }), works_for, ..Begun::default() })
     }
 
     /// How an agent called another, by a call that is open.
@@ -81,8 +92,9 @@ impl PathState {
         if let Some(Caller { agent: to, call, mode: CallMode::Send }) = turn.caller {
             let above = turn.works_for.iter().copied();
             let works_for = above.filter(|above| *above != to).collect();
+            let spent = (turn.tokens, turn.cost);
             if !taken_back && self.known(to).is_ok() && self.replies.len() < REPLIES_CAP {
-                self.replies.push(Reply { to, call, from: of, ended: at, works_for });
+                self.replies.push(Reply { to, call, from: of, ended: at, works_for, spent });
             }
         }
     }
