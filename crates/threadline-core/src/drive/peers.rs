@@ -117,6 +117,10 @@ impl Driver {
                 return self.finish(sheet, agent, id, Status::Failed, &text);
             }
         };
+        if wish.task.trim().is_empty() {
+            let text = "the task is blank: say what is to be done, complete in itself";
+            return self.finish(sheet, agent, id, Status::Failed, text);
+        }
         let child = match self.callable(sheet, agent, &wish.name) {
             Ok(child) => child,
             Err(why) => return self.finish(sheet, agent, id, Status::Failed, &why),

@@ -280,3 +280,22 @@ async fn what_a_task_took_counts_where_its_answer_is_heard() {
         assert_eq!(story.matches("planner: noted").count(), 1 - ended, "{story}");
     }
 }
+
+#[tokio::test]
+async fn a_blank_task_is_not_given() {
+    let house = workshop(
+        r#"
+        turn
+          call call_agent {"name":"ada","task":"  "}
+          call call_agent {"name":"ada","task":" ","context":"all of it"}
+        then
+          say {results}
+        "#,
+        Limits::default(),
+    )
+    .await;
+    assert_eq!(house.say("k1", "plan").await, Rest::Idle);
+    let story = house.story().await;
+    let told = story.lines().filter(|line| line.contains("failed: the task is blank"));
+    assert_eq!(told.count(), 2, "{story}");
+}
