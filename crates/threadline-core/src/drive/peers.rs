@@ -129,6 +129,10 @@ impl Driver {
             return self.hold_up(sheet, agent, id, &wish.name);
         }
         let mode = if wish.wait.unwrap_or(true) { CallMode::Ask } else { CallMode::Send };
+        if mode == CallMode::Send && !sheet.draft.history().state().has_room_for_answer() {
+            let text = "not sent: too many answers are on their way; end this turn to hear them";
+            return self.finish(sheet, agent, id, Status::Failed, text);
+        }
         let mut sections = vec![Section::text(wish.task)];
         sections.extend(
             wish.context

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use super::super::entry::Entry;
 use super::super::fact::{AgentJoined, CALL_AGENT, CallMode, Money, Sender};
 use super::super::rule::Rule;
-use super::super::state::{Caller, PathState, Peer, Reply};
+use super::super::state::{Agent, Caller, PathState, Peer, Reply};
 use crate::id::{AgentId, CallId, Seq};
 
-/// The most answers that wait for agents that did not wait for them; one beyond is not delivered.
+/// The most answers that wait for agents that did not wait for them, those that are still worked
+/// on included; one beyond is not delivered.
 const REPLIES_CAP: usize = 1024;
 
 /// What an input brings along.
@@ -65,6 +66,16 @@ impl PathState {
         turn.map_or(&[], |turn| &turn.works_for)
     }
 
+    /// Whether one more answer could be delivered once it is there.
+    pub(crate) fn has_room_for_answer(&self) -> bool {
+        let sent = |agent: &Agent| {
+            let caller = agent.turn.as_ref().filter(|_| agent.in_turn()).and_then(|t| t.caller);
+            caller.is_some_and(|caller| caller.mode == CallMode::Send)
+        };
+        let open = self.agents.values().filter(|agent| sent(agent)).count();
+        open + self.replies.len() < REPLIES_CAP
+    }
+
     /// The agents that one may call, by name.
     pub(super) fn peers(&self, of: AgentId) -> Arc<Vec<Peer>> {
         let calls = |joined: &AgentJoined| joined.tools.iter().any(|name| &**name == CALL_AGENT);
@@ -97,5 +108,26 @@ impl PathState {
                 self.replies.push(Reply { to, call, from: of, ended: at, works_for, spent });
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::state::{Stage, Turn};
+
+    #[test]
+    fn an_answer_that_could_not_be_kept_is_not_asked_for() {
+        let call = CallId::new(Seq(3), 0);
+        let (to, from, ended) = (AgentId(1), AgentId(2), Seq(9));
+        let reply = Reply { to, call, from, ended, works_for: Vec::new(), spent: (0, Money(0)) };
+        let mut state = PathState { replies: vec![reply; REPLIES_CAP - 1], ..PathState::default() };
+        assert!(state.has_room_for_answer());
+        let mut agent = Agent::new(Arc::default());
+        let turn = Turn::new(Seq(4), false, &agent, Arc::default(), Arc::default());
+        let caller = Some(Caller { agent: to, call, mode: CallMode::Send });
+        (agent.stage, agent.turn) = (Stage::Asked, Some(Turn { caller, ..turn }));
+        state.agents.insert(from, Arc::new(agent));
+        assert!(!state.has_room_for_answer(), "one that is worked on takes the last place");
     }
 }
