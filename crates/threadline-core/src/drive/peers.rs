@@ -22,6 +22,7 @@ use crate::history::fact::{
     Address, AgentCalled, AgentReturned, CALL_AGENT, CallMode, EndReason, Fact, Input, Money,
     Sender, Status, ToolFinished, Verdict,
 };
+use crate::history::metadata::Metadata;
 use crate::history::sections::Section;
 use crate::history::state::{Agent, Caller, OpenCall, Peer, Reply};
 use crate::id::{AgentId, CallId, Seq};
@@ -314,13 +315,15 @@ impl Driver {
         let Some(answer) = self.ended_at(sheet, ended) else { return false };
         let name = sheet.draft.history().agent(from).map(|agent| Arc::clone(&agent.joined.name));
         let title = format!("Answer of {}", name.as_deref().unwrap_or("an agent"));
-        let input = Input {
-            sections: vec![Section::titled(title, answer.text)],
+        let input = |title: String, text| Input {
+            sections: vec![Section::titled(title, text)],
             from: Sender::Agent { agent: from, call: Some(call) },
             to: Address::Agent(to),
             ..Input::from_person("")
         };
-        sheet.place(to, input, Beside::cause(ended)).is_ok()
+        // What cannot be written is told in short, rather than tried for ever.
+        let short = input("Answer".to_owned(), "its answer was too large to be recorded".into());
+        sheet.place_or(to, input(title, answer.text), short, Metadata::new(), ended)
     }
 
     /// How an agent's newest turn ended.
