@@ -161,8 +161,8 @@ impl Driver {
     /// be seen from the history, so that nobody takes the agent for one that could go on.
     fn hold_up(&self, sheet: &mut Sheet<'_>, agent: AgentId, id: CallId, name: &str) {
         let state = sheet.draft.history().agent(agent);
-        let call = state.and_then(|state| state.open_calls().find(|(open, _)| *open == id));
-        if call.is_none_or(|(_, call)| call.wants.as_deref() != Some(name)) {
+        let call = state.and_then(|state| state.open_call(id));
+        if call.is_none_or(|call| call.wants.as_deref() != Some(name)) {
             let text = format!("{name} is in the middle of something: call it again");
             self.finish(sheet, agent, id, Status::Failed, &text);
         }
@@ -391,11 +391,8 @@ fn callers(history: &History, agent: AgentId) -> impl Iterator<Item = AgentId> {
 fn owes(history: &History, child: AgentId) -> Option<Caller> {
     let state = history.agent(child).filter(|state| !state.in_turn())?;
     let caller = state.turn.as_ref()?.caller.filter(|caller| caller.mode == CallMode::Ask)?;
-    let mut open = history.agent(caller.agent)?.open_calls();
-    open.find(|(id, call)| {
-        *id == caller.call && call.asks() == Some(child) && call.finished.is_none()
-    })?;
-    Some(caller)
+    let call = history.agent(caller.agent)?.open_call(caller.call)?;
+    (call.asks() == Some(child) && call.finished.is_none()).then_some(caller)
 }
 
 /// The agents for whose turns one works: turns that began before its own. So whoever ends after

@@ -421,6 +421,13 @@ impl Agent {
         .flatten()
     }
 
+    /// A call that is not sealed.
+    pub fn open_call(&self, id: CallId) -> Option<&OpenCall> {
+        let Stage::Calling(open) = &self.stage else { return None };
+        let index = usize::try_from(id.index).ok().filter(|_| open.output == id.output)?;
+        open.calls.get(index)
+    }
+
     /// Whether a turn is under way.
     pub fn in_turn(&self) -> bool {
         self.stage != Stage::Resting

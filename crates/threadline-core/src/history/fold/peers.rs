@@ -54,8 +54,7 @@ impl PathState {
 
     /// How an agent called another, by a call that is open.
     fn mode_of(&self, agent: AgentId, call: CallId, to: AgentId) -> Option<CallMode> {
-        let mut calls = self.agents.get(&agent)?.open_calls();
-        let (_, open) = calls.find(|(id, _)| *id == call)?;
+        let open = self.agents.get(&agent)?.open_call(call)?;
         open.child.filter(|(child, _)| *child == to).map(|(_, mode)| mode)
     }
 
