@@ -63,8 +63,12 @@ impl Item {
             }
             body @ (Body::Approval { .. } | Body::Cancel | Body::Command(_)) => body.clone(),
         };
+        // A key that is too long with the longest of numbers is told by the id instead, whoever is
+        // there: the same key must give the same keys.
+        let is_short = self.client_key.len() + "@4294967295".len() <= CLIENT_KEY_CAP_BYTES;
+        let key = if is_short { self.client_key.to_string() } else { broadcast.to_string() };
         let each = agents.into_iter().map(|agent| Self {
-            client_key: format!("{}@{agent}", self.client_key).into(),
+            client_key: format!("{key}@{agent}").into(),
             to: Some(agent),
             body: body.clone(),
             ..self.clone()
@@ -232,5 +236,22 @@ mod tests {
         let expected = agents.map(|agent| (Some(agent), Address::All, id));
         assert_eq!(ids.collect::<Vec<_>>(), expected);
         assert_ne!(id, Some(BroadcastId::of_key("k2")));
+    }
+
+    #[test]
+    fn a_long_key_stays_within_the_cap_for_each() {
+        for (bytes, readable) in [(245, true), (246, false), (CLIENT_KEY_CAP_BYTES, false)] {
+            let said = Item {
+                client_key: "k".repeat(bytes).into(),
+                to: None,
+                mode: Mode::Queue,
+                due: None,
+                body: Body::Cancel,
+            };
+            for item in said.to_each([AgentId(1), AgentId(u32::MAX)]) {
+                assert!(item.client_key.len() <= CLIENT_KEY_CAP_BYTES);
+                assert_eq!(item.client_key.starts_with("kkk"), readable);
+            }
+        }
     }
 }
