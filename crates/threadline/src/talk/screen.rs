@@ -11,8 +11,7 @@ use threadline_core::history::fact::{
 };
 use threadline_core::history::one_line;
 use threadline_core::history::sections::{self, Level};
-use threadline_core::id::{AgentId, CallId};
-use threadline_core::inbox::Item;
+use threadline_core::id::{AgentId, CallId, Seq};
 use threadline_core::provider::{BlockIndex, BlockKind, Delta};
 use threadline_core::sanitise;
 use threadline_runtime::News;
@@ -36,8 +35,8 @@ pub(crate) struct Screen<'a> {
     held: Vec<(AgentId, String)>,
     /// Calls whose answers were shown as those of the agents that were called.
     returned: BTreeSet<CallId>,
-    /// The keys of what was said here.
-    own: Vec<Arc<str>>,
+    /// The newest entry of each agent that ended an invocation: what still comes of it was shown.
+    done: BTreeMap<AgentId, Seq>,
     streamed: Streamed,
     /// Where the cursor stands.
     at: At,
@@ -100,7 +99,7 @@ impl<'a> Screen<'a> {
             late: BTreeSet::new(),
             held: Vec::new(),
             returned: BTreeSet::new(),
-            own: Vec::new(),
+            done: BTreeMap::new(),
             streamed: Streamed::default(),
             at: At::Start,
             wrapping,
@@ -108,9 +107,11 @@ impl<'a> Screen<'a> {
         }
     }
 
-    /// What was said here need not be shown again.
-    pub(crate) fn knows(&mut self, item: &Item) {
-        self.own.push(Arc::clone(&item.client_key));
+    /// Shows what waited for another's answer to end: nothing more comes.
+    pub(crate) fn settle(&mut self, cast: &Cast) -> io::Result<()> {
+        self.end_line()?;
+        self.speaking = None;
+        self.say_held(cast)
     }
 
     /// Whether answers are shown as they come.
@@ -149,9 +150,13 @@ impl<'a> Screen<'a> {
             return Ok(());
         }
         match news {
-            News::Notice(Notice::Delta { agent, delta, .. })
+            News::Notice(Notice::Delta { agent, started, delta })
                 if self.is_live() && !self.stopping =>
             {
+                // Entries may come by way of the store, and overtake what led to them.
+                if self.done.get(agent).is_some_and(|done| done > started) {
+                    return Ok(());
+                }
                 self.delta(cast, *agent, delta)
             }
             News::Notice(Notice::Entry(entry)) => self.entry(cast, entry),
@@ -189,9 +194,18 @@ impl<'a> Screen<'a> {
         if cast.helps(agent) || self.late.contains(&agent) {
             return Ok(());
         }
-        if *self.speaking.get_or_insert(agent) != agent {
-            self.late.insert(agent);
-            return Ok(());
+        let begins = match delta {
+            Delta::Prepared(_) | Delta::Started(_) => true,
+            Delta::Begin { block, .. } => *block == BlockIndex(0),
+            _ => false,
+        };
+        match self.speaking {
+            Some(speaking) if speaking == agent => {}
+            None if begins => self.speaking = Some(agent),
+            None | Some(_) => {
+                self.late.insert(agent);
+                return Ok(());
+            }
         }
         self.streamed.speaker = cast.name(agent);
         match delta {
@@ -263,6 +277,9 @@ impl<'a> Screen<'a> {
 
     fn entry(&mut self, cast: &Cast, entry: &Entry) -> io::Result<()> {
         let agent = entry.agent;
+        if matches!(entry.fact, Fact::Output(_) | Fact::InvocationFailed(_)) {
+            self.done.insert(agent, entry.seq);
+        }
         match &entry.fact {
             Fact::Input(input) => self.input(cast, agent, input),
             Fact::Output(output) => self.output(cast, agent, output),
@@ -276,7 +293,8 @@ impl<'a> Screen<'a> {
                 self.silence(agent);
                 let words = words::ended(ended.reason, &ended.detail);
                 let line = Line::new().bad("·").plain(of(cast, agent));
-                self.tell(line.plain(format!(" {words}")))
+                self.tell(line.plain(format!(" {words}")))?;
+                self.say_held(cast)
             }
             Fact::Note(note) if matches!(&*note.category, "refused" | "alone") => {
                 self.tell(Line::new().dim(format!("· {}", one_line(&note.text, LINE_CAP))))
@@ -290,17 +308,13 @@ impl<'a> Screen<'a> {
 
     /// What is said to an agent, if it was not said here.
     fn input(&mut self, cast: &Cast, agent: AgentId, input: &Input) -> io::Result<()> {
-        let key = |key: &Arc<str>| key.split('@').next().map(str::to_owned);
-        let given = input.client_key.as_ref().and_then(key);
-        if given.is_some() && self.own.iter().any(|own| key(own) == given) {
-            return Ok(());
-        }
-        let to = cast.name(agent).map(|name| format!("@{name} ")).unwrap_or_default();
+        let name = cast.name(agent).map(|name| format!("@{name} "));
+        let (to, whom) = (name.as_deref().unwrap_or(""), name.as_deref().unwrap_or("the agent "));
         let text = one_line(&sections::render(&input.sections, Level::Live), LINE_CAP);
         let line = match &input.from {
             Sender::Agent { .. } if cast.is_task(agent, &input.from) => return Ok(()),
             Sender::Agent { .. } => Line::new().dim(format!("← {to}{text}")),
-            Sender::Timer { .. } => Line::new().dim(format!("· {to}is woken: {text}")),
+            Sender::Timer { .. } => Line::new().dim(format!("· {whom}is woken: {text}")),
             Sender::Person { .. } | Sender::System => Line::new().dim(format!("› {to}{text}")),
         };
         self.tell(line)
@@ -387,7 +401,8 @@ impl<'a> Screen<'a> {
         self.silence(agent);
         if failed.kind == FailureKind::Cancelled {
             // The end of the turn says so.
-            return self.end_line();
+            self.end_line()?;
+            return self.say_held(cast);
         }
         let again = if failed.retry { "; it is asked again" } else { "" };
         let why = one_line(&failed.message, LINE_CAP);
