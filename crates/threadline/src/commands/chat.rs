@@ -209,12 +209,16 @@ impl Room<'_> {
             Where::Inside(turn) => {
                 aside(Line::new().dim("· going on with what was under way"));
                 self.within()?.start();
-                self.turn(&Followed::Turn(turn), None).await
+                let then = self.turn(&Followed::Turn(turn), None).await?;
+                self.new_line()?;
+                Ok(then)
             }
             Where::Before(item) => {
                 aside(Line::new().dim("· going on with what was said last"));
                 self.within()?.start();
-                self.turn(&Followed::Item(*item), None).await
+                let then = self.turn(&Followed::Item(*item), None).await?;
+                self.new_line()?;
+                Ok(then)
             }
             Where::Due => {
                 self.within()?.start();
@@ -317,7 +321,9 @@ impl Room<'_> {
             }
         }
         // Others may have been given something to do, and may ask about it.
-        self.turn(&Followed::All, None).await
+        let then = self.turn(&Followed::All, None).await?;
+        self.new_line()?;
+        Ok(then)
     }
 
     /// Shows what goes on by itself or because of other terminals, and asks what is asked.
@@ -356,9 +362,6 @@ impl Room<'_> {
                     let report = print(talk, &ending, input, time_up, live, self.view).await?;
                     if report.exit_code != 0 && !self.interactive {
                         self.code = report.exit_code;
-                    }
-                    if self.interactive {
-                        self.view.line(&Line::new())?;
                     }
                     // Nobody is there to answer, and what comes next would wait for that.
                     let asked = matches!(ending, Ending::Approval(_));

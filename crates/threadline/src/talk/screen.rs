@@ -31,8 +31,8 @@ pub(crate) struct Screen<'a> {
     speaking: Option<AgentId>,
     /// Agents whose answer began while another spoke: it is shown when it is whole.
     late: BTreeSet<AgentId>,
-    /// Answers that became whole while another spoke.
-    held: Vec<(AgentId, String)>,
+    /// What was to be shown of others while one spoke.
+    held: Vec<Held>,
     /// Calls whose answers were shown as those of the agents that were called.
     returned: BTreeSet<CallId>,
     /// The newest entry of each agent that ended an invocation: what still comes of it was shown.
@@ -44,6 +44,14 @@ pub(crate) struct Screen<'a> {
     wrapping: Wrapping,
     /// Whether the turn is being stopped: what is still said on the way is not shown.
     stopping: bool,
+}
+
+/// Something that waits for an answer to end.
+enum Held {
+    /// An answer that became whole.
+    Answer(AgentId, String),
+    /// A line beside the answers.
+    Line(Line),
 }
 
 /// How things are shown.
@@ -190,6 +198,15 @@ impl<'a> Screen<'a> {
         Ok(())
     }
 
+    /// Tells a line of an agent, once nobody else is in the middle of saying something.
+    fn tell_of(&mut self, agent: AgentId, line: Line) -> io::Result<()> {
+        if self.at == At::Text && self.speaking.is_some_and(|speaking| speaking != agent) {
+            self.held.push(Held::Line(line));
+            return Ok(());
+        }
+        self.tell(line)
+    }
+
     fn delta(&mut self, cast: &Cast, agent: AgentId, delta: &Delta) -> io::Result<()> {
         if cast.helps(agent) || self.late.contains(&agent) {
             return Ok(());
@@ -293,7 +310,7 @@ impl<'a> Screen<'a> {
                 self.silence(agent);
                 let words = words::ended(ended.reason, &ended.detail);
                 let line = Line::new().bad("·").plain(of(cast, agent));
-                self.tell(line.plain(format!(" {words}")))?;
+                self.tell_of(agent, line.plain(format!(" {words}")))?;
                 self.say_held(cast)
             }
             Fact::Note(note) if matches!(&*note.category, "refused" | "alone") => {
@@ -317,7 +334,7 @@ impl<'a> Screen<'a> {
             Sender::Timer { .. } => Line::new().dim(format!("· {whom}is woken: {text}")),
             Sender::Person { .. } | Sender::System => Line::new().dim(format!("› {to}{text}")),
         };
-        self.tell(line)
+        self.tell_of(agent, line)
     }
 
     /// An answer is whole: what of it was not shown yet is, then the calls it makes.
@@ -328,11 +345,11 @@ impl<'a> Screen<'a> {
             if !text.trim().is_empty() {
                 let name = cast.name(agent).unwrap_or_default();
                 let line = Line::new().dim("· ").name(&*name);
-                self.tell(line.dim(format!(": {}", one_line(&text, LINE_CAP))))?;
+                self.tell_of(agent, line.dim(format!(": {}", one_line(&text, LINE_CAP))))?;
             }
         } else if self.is_live() {
             if self.speaking.is_some_and(|speaking| speaking != agent) {
-                self.held.push((agent, output.text()));
+                self.held.push(Held::Answer(agent, output.text()));
             } else {
                 self.speaking = Some(agent);
                 if self.streamed.text.is_empty() {
@@ -342,10 +359,12 @@ impl<'a> Screen<'a> {
                 self.silence(agent);
             }
         }
-        self.end_line()?;
         for call in output.calls() {
             let line = Line::new().dim("·").plain(of(cast, agent)).plain(" ").name(&call.name);
-            self.tell(line.plain(format!(" {}", words::arguments(&call.arguments))))?;
+            self.tell_of(agent, line.plain(format!(" {}", words::arguments(&call.arguments))))?;
+        }
+        if self.speaking.is_none() {
+            self.end_line()?;
         }
         self.say_held(cast)
     }
@@ -359,18 +378,22 @@ impl<'a> Screen<'a> {
         }
     }
 
-    /// Shows answers that waited for another to end.
+    /// Shows what waited for another's answer to end.
     fn say_held(&mut self, cast: &Cast) -> io::Result<()> {
         if self.speaking.is_some() {
             return Ok(());
         }
-        for (agent, text) in std::mem::take(&mut self.held) {
-            if text.is_empty() {
-                continue;
+        for held in std::mem::take(&mut self.held) {
+            match held {
+                Held::Line(line) => self.tell(line)?,
+                Held::Answer(_, text) if text.is_empty() => {}
+                Held::Answer(agent, text) => {
+                    self.end_line()?;
+                    self.streamed = Streamed { speaker: cast.name(agent), ..Streamed::default() };
+                    self.say(&text)?;
+                    self.end_line()?;
+                }
             }
-            self.streamed = Streamed { speaker: cast.name(agent), ..Streamed::default() };
-            self.say(&text)?;
-            self.end_line()?;
         }
         self.streamed = Streamed::default();
         Ok(())
@@ -401,13 +424,15 @@ impl<'a> Screen<'a> {
         self.silence(agent);
         if failed.kind == FailureKind::Cancelled {
             // The end of the turn says so.
-            self.end_line()?;
+            if self.speaking.is_none() {
+                self.end_line()?;
+            }
             return self.say_held(cast);
         }
         let again = if failed.retry { "; it is asked again" } else { "" };
         let why = one_line(&failed.message, LINE_CAP);
         let line = Line::new().bad("✗").plain(of(cast, agent));
-        self.tell(line.plain(format!(" the model gave no answer: {why}{again}")))?;
+        self.tell_of(agent, line.plain(format!(" the model gave no answer: {why}{again}")))?;
         self.say_held(cast)
     }
 
@@ -421,7 +446,7 @@ impl<'a> Screen<'a> {
             "✓" => Line::new().good(mark),
             _ => Line::new().bad(mark),
         };
-        self.tell(line.plain(of(cast, agent)).plain(format!(" {said}")))
+        self.tell_of(agent, line.plain(of(cast, agent)).plain(format!(" {said}")))
     }
 
     /// Ends the line that the cursor is in.
