@@ -421,8 +421,10 @@ impl Room<'_> {
         let written = self.view.finish();
         if let Stage::Within(talk) = &self.stage {
             talk.runtime().stop().await;
-            if !self.view.json && self.code != ASKED {
-                tell_waking(self.parts, talk.id()).await?;
+            if !self.view.json {
+                if self.code != ASKED {
+                    tell_waking(self.parts, talk.id()).await?;
+                }
                 remark(&format!("to come back: threadline chat {}", talk.id()));
             }
         }
