@@ -20,7 +20,12 @@ fn pair() -> Home {
 fn an_answer_that_comes_later_is_printed_in_a_pipe() {
     let home = pair();
     let ran = home.feed(b"tell ada to add 2 and 3\nadd 1 and 1\n", &["chat"]);
-    assert_snapshot!(ran.out, @"");
+    assert_snapshot!(ran.out, @"
+    ada has the task. I will tell you the answer when it comes.
+    planner:
+    ada says: 2 + 3 = 5.
+    1 + 1 = 2.
+    ");
     let ran = home.feed(b"tell ada to add 2 and 3\n", &["chat", "--json"]);
     let told: Vec<Value> =
         ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -68,7 +73,7 @@ fn a_turn_that_another_terminal_takes_back_is_withdrawn() {
 #[test]
 fn a_name_that_nobody_has_begins_nothing() {
     let home = pair();
-    assert_snapshot!(home.run(&["run", "--to", "adda", "x"]).fails(1), @"");
+    assert_snapshot!(home.run(&["run", "--to", "adda", "x"]).fails(1), @r#"error: there is no agent named "adda"; did you mean ada?"#);
     home.feed(b"@adda x\n@ada\n", &["chat"]);
     assert_eq!(home.run(&["list", "--json"]).json()["conversations"], serde_json::json!([]));
 }
