@@ -375,7 +375,7 @@ impl Talk {
         let Some(agent) = item.to.or_else(|| history.state().primary()) else { return Ok(None) };
         let asked: Vec<CallId> = asked_for(&history, agent).collect();
         let held_up = !asked.is_empty() && item.mode == Mode::Queue;
-        Ok(held_up.then(|| Came::To(Ending::Approval(asked), None, time_up)))
+        Ok(held_up.then_some(Came::To(Ending::Approval(asked), None, time_up)))
     }
 
     /// What is left of all that goes on: nothing, questions, or more to come.

@@ -201,8 +201,9 @@ async fn last_of_turn(
         let rows: Vec<OutlineRow> = store.outline_ledger(id, after, ROWS).await?;
         let Some(last) = rows.last() else { return Ok(found) };
         after = last.seq;
-        let of_turn = rows.iter().filter(|row| row.agent == agent && row.turn == turn);
-        found = of_turn.map(|row| row.seq).last().or(found);
+        let mut newest = rows.iter().rev();
+        let newest = newest.find(|row| row.agent == agent && row.turn == turn);
+        found = newest.map(|row| row.seq).or(found);
     }
 }
 
