@@ -201,8 +201,13 @@ impl Driver {
         agent: AgentId,
         out: &mut Vec<Command>,
     ) -> Result<(), NotPlaced> {
-        if self.cancelling.contains_key(&agent) {
-            return Ok(());
+        if let Some(cancelling) = self.cancelling.get_mut(&agent) {
+            // One that stops with its caller takes the first cancel of its own along. Any further
+            // one is for this turn too, and must not wait for the next.
+            return match cancelling.item.get_or_insert(item) {
+                first if *first == item => Ok(()),
+                _ => Err(NotPlaced::Refused("it is being stopped already".to_owned())),
+            };
         }
         if !sheet.draft.history().agent(agent).is_some_and(Agent::in_turn) {
             return Err(NotPlaced::Refused("nothing to cancel: no turn was under way".to_owned()));

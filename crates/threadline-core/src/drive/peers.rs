@@ -302,7 +302,7 @@ impl Driver {
 
     /// Delivers an answer; tells whether it is placed.
     fn place_reply(&self, sheet: &mut Sheet<'_>, reply: Reply) -> bool {
-        let Reply { to, call, from, ended } = reply;
+        let Reply { to, call, from, ended, works_for: _ } = reply;
         let Some(answer) = self.ended_at(sheet, ended) else { return false };
         let name = sheet.draft.history().agent(from).map(|agent| Arc::clone(&agent.joined.name));
         let title = format!("Answer of {}", name.as_deref().unwrap_or("an agent"));

@@ -172,8 +172,10 @@ impl Driver {
     ) -> Result<(), String> {
         let Clear { timer } = read(arguments)?;
         let timers = &sheet.draft.history().state().timers;
-        if timers.get(&timer).is_none_or(|known| known.agent != agent) {
-            let own = timers.iter().filter(|(_, known)| known.agent == agent);
+        // A wait is ended, not taken back: its call would never end.
+        let is_own = |known: &Timer| known.agent == agent && known.set.call.is_none();
+        if !timers.get(&timer).is_some_and(is_own) {
+            let own = timers.iter().filter(|(_, known)| is_own(known));
             let own: Vec<String> = own.map(|(seq, _)| seq.to_string()).collect();
             let own = if own.is_empty() { "none".to_owned() } else { own.join(", ") };
             return Err(format!("you have no timer {timer}; there are: {own}"));

@@ -10,8 +10,8 @@ use super::batch::{Interaction, LastMessage, MessageKind};
 use super::counts::{Counts, gist, one_line};
 use super::entry::Entry;
 use super::fact::{
-    AgentJoined, Described, EndReason, Fact, Input, Invocation, InvocationFailed, Output, Purpose,
-    Recap, Sender, Stop, TimerSet, ToolResults, Usage,
+    AgentJoined, CallMode, Described, EndReason, Fact, Input, Invocation, InvocationFailed, Output,
+    Purpose, Recap, Sender, Stop, TimerSet, ToolResults, Usage,
 };
 use super::rule::Rule;
 use super::sections::Levels;
@@ -142,7 +142,12 @@ impl PathState {
             Fact::TimerSet(set) => self.timer_set(entry, set)?,
             Fact::TimerCleared(cleared) => {
                 self.known(entry.agent)?;
-                self.timers.remove(&cleared.timer).ok_or(Rule::NoTimer(cleared.timer))?;
+                // What a call waits for goes with the call.
+                let known = self.timers.get(&cleared.timer);
+                known
+                    .filter(|timer| timer.set.call.is_none())
+                    .ok_or(Rule::NoTimer(cleared.timer))?;
+                self.timers.remove(&cleared.timer);
             }
             Fact::TurnEnded(ended) => {
                 return self.turn_ended(entry, ended.reason, counts).map(Some);
@@ -251,15 +256,13 @@ impl PathState {
             Sender::Person { .. } | Sender::Timer { .. } => true,
             Sender::Agent { .. } | Sender::System => false,
         };
-        if let Sender::Timer { set } = input.from {
-            self.timer_fired(set, entry)?;
-        }
-        let caller = self.caller_of(entry.agent, &input.from);
-        let works_for = caller.map(|caller| self.works_for(caller)).unwrap_or_default();
-        let by_person = matches!(input.from, Sender::Person { .. });
+        let (caller, works_for) = self.begun_by(entry, &input.from)?;
+        let by_person = matches!(input.from, Sender::Person { .. } | Sender::System);
         if by_person {
             self.alone = 0;
         }
+        // What is asked for is a part of the turn that asks, which is counted.
+        let asked = caller.is_some_and(|caller| caller.mode == CallMode::Ask);
         let agent = self.agent_mut(entry.agent)?;
         match &agent.stage {
             Stage::Calling(open) => return Err(Rule::Unsealed(open.output)),
@@ -270,8 +273,12 @@ impl PathState {
                 let turn = Turn::new(entry.seq, transcript, agent, pins, peers);
                 agent.turn = Some(Turn { caller, works_for, ..turn });
                 agent.ended = None;
-                self.last_turn = Some(entry.seq);
-                self.alone = self.alone.saturating_add(u32::from(!by_person));
+                // What is done for a turn is taken back with it.
+                let again = input.broadcast.is_some() && input.broadcast == self.last_broadcast;
+                if caller.is_none() && !again {
+                    (self.last_turn, self.last_broadcast) = (Some(entry.seq), input.broadcast);
+                }
+                self.alone = self.alone.saturating_add(u32::from(!by_person && !asked));
             }
             Stage::Asked | Stage::Sealed { .. } => {
                 agent.stage = Stage::Asked;
@@ -434,24 +441,24 @@ impl PathState {
             }
             call.timer = Some(entry.seq);
         }
-        self.timers.insert(entry.seq, Timer { agent: entry.agent, set: set.clone() });
+        let works_for = self.works_for(entry.agent).to_vec();
+        let timer = Timer { agent: entry.agent, set: set.clone(), works_for };
+        self.timers.insert(entry.seq, timer);
         Ok(())
     }
 
     /// A timer fired: one that repeats fires next in the future, however many times were missed.
-    fn timer_fired(&mut self, set: Seq, entry: &Entry) -> Result<(), Rule> {
+    /// Gives for whom it was set.
+    fn timer_fired(&mut self, set: Seq, entry: &Entry) -> Result<Vec<AgentId>, Rule> {
         let timer = self.timers.get_mut(&set).ok_or(Rule::NoTimer(set))?;
-        match timer.set.every_ms.filter(|every| *every > 0) {
+        let works_for = timer.works_for.clone();
+        match timer.next(entry.at) {
             None => {
                 self.timers.remove(&set);
             }
-            Some(every) => {
-                let missed = entry.at.millis_since(timer.set.when) / every;
-                timer.set.when =
-                    timer.set.when.plus_millis(every.saturating_mul(missed.saturating_add(1)));
-            }
+            Some(next) => timer.set.when = next,
         }
-        Ok(())
+        Ok(works_for)
     }
 
     fn turn_ended(
@@ -468,7 +475,9 @@ impl PathState {
         }
         agent.invoking = None;
         let row = agent.row(entry, RowKind::Ended, counts, counts.tokens.live, gist(&entry.fact));
-        self.ended(entry.agent, entry.seq, reason == EndReason::Withdrawn);
+        // A person who stops a turn wants no other to begin by that.
+        let taken_back = matches!(reason, EndReason::Withdrawn | EndReason::Cancelled);
+        self.ended(entry.agent, entry.seq, taken_back);
         Ok(row)
     }
 

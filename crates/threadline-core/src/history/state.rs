@@ -12,7 +12,7 @@ use super::fact::{
 };
 use super::sections::Levels;
 use crate::clock::Timestamp;
-use crate::id::{AgentId, CallId, ConversationId, Seq};
+use crate::id::{AgentId, BroadcastId, CallId, ConversationId, Seq};
 
 /// What counts after rewinds: a rewind takes all of this back to where it leads.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,12 +39,15 @@ pub struct PathState {
     pub last_message: Option<LastMessage>,
     /// The first input of any agent.
     pub first_input: Option<Seq>,
-    /// The first input of the newest turn of any agent.
+    /// The first input of the newest turn that no agent began by a task; of turns that one
+    /// message to all began, the first.
     pub last_turn: Option<Seq>,
+    /// The message to all that began it, if one did.
+    pub last_broadcast: Option<BroadcastId>,
     /// Answers to agents that did not wait for them, oldest first: each becomes an input when its
     /// addressee rests.
     pub replies: Vec<Reply>,
-    /// How many turns in a row began without a person.
+    /// How many turns in a row began without a person, those not counted that another waits for.
     pub alone: u32,
     /// Where this conversation branched off, if it did.
     pub forked_from: Option<(ConversationId, Seq)>,
@@ -202,7 +205,7 @@ pub struct Caller {
 }
 
 /// An answer to an agent that did not wait for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reply {
     /// The agent that called.
     pub to: AgentId,
@@ -212,6 +215,8 @@ pub struct Reply {
     pub from: AgentId,
     /// The entry that ended its turn.
     pub ended: Seq,
+    /// For whom a turn works that it begins: those for whom its addressee worked when it called.
+    pub works_for: Vec<AgentId>,
 }
 
 /// An invocation of the current step that failed.
@@ -346,6 +351,8 @@ pub struct Timer {
     pub agent: AgentId,
     /// What was set, with the next moment it fires.
     pub set: TimerSet,
+    /// For whom a turn works that it begins: those for whom the turn that set it worked.
+    pub works_for: Vec<AgentId>,
 }
 
 impl Timer {

@@ -9,6 +9,7 @@
 
 mod agents;
 mod approvals;
+mod bounds;
 mod crashes;
 mod faults;
 mod feed;

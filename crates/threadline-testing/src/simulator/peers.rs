@@ -26,6 +26,10 @@ pub(super) struct Peers {
     owed: BTreeMap<CallId, (AgentId, Seq)>,
     /// For whom agents work in the turns that they are in, nearest first.
     works_for: BTreeMap<AgentId, Vec<AgentId>>,
+    /// For whom agents worked when they called, and when they set timers: what comes of that later
+    /// is for the same.
+    called_for: BTreeMap<CallId, Vec<AgentId>>,
+    set_for: BTreeMap<Seq, Vec<AgentId>>,
     /// Who was told what is told to all.
     heard: BTreeSet<(BroadcastId, AgentId)>,
     /// Questions of agents that worked for another.
@@ -74,6 +78,10 @@ impl World {
                 if note.text.starts_with("nobody asks") && self.check.peers.asked.iter().any(late) {
                     self.hit(Mark::ChildAskedInVain);
                 }
+            }
+            Fact::TimerSet(_) => {
+                let above = self.check.peers.works_for.get(&entry.agent).cloned();
+                self.check.peers.set_for.insert(entry.seq, above.unwrap_or_default());
             }
             Fact::AgentLeft(_) => {
                 self.check.peers.owed.retain(|_, (to, _)| *to != entry.agent);
@@ -197,7 +205,13 @@ impl World {
         }
         let begins = before.agent(entry.agent).is_some_and(|agent| agent.stage == Stage::Resting);
         if begins {
-            self.check.peers.works_for.remove(&entry.agent);
+            let peers = &mut self.check.peers;
+            let above = match input.from {
+                Sender::Timer { set } => peers.set_for.get(&set).cloned(),
+                Sender::Agent { call: Some(call), .. } => peers.called_for.get(&call).cloned(),
+                Sender::Agent { call: None, .. } | Sender::Person { .. } | Sender::System => None,
+            };
+            peers.works_for.insert(entry.agent, above.unwrap_or_default());
         }
         let Sender::Agent { agent, call: Some(call) } = input.from else { return };
         if let Some(known) = self.check.peers.called.get_mut(&call)
@@ -208,6 +222,8 @@ impl World {
                 return self.fail("agents", format!("the task of {call} is given twice"));
             }
             let above = self.check.peers.works_for.get(&agent).into_iter().flatten().copied();
+            let above: Vec<AgentId> = above.collect();
+            self.check.peers.called_for.insert(call, above.clone());
             let above = std::iter::once(agent).chain(above).collect();
             self.check.peers.works_for.insert(entry.agent, above);
             return;
@@ -283,7 +299,8 @@ impl World {
             self.hit(if above.is_some() { Mark::TreeCancelled } else { Mark::ChildCancelled });
         }
         let is_there = before.agent(caller.agent).is_some_and(|agent| agent.present);
-        if caller.mode == CallMode::Send && is_there && reason != Some(EndReason::Withdrawn) {
+        let taken_back = matches!(reason, Some(EndReason::Withdrawn | EndReason::Cancelled));
+        if caller.mode == CallMode::Send && is_there && !taken_back {
             self.check.peers.owed.insert(caller.call, (caller.agent, entry.seq));
         }
     }

@@ -364,3 +364,23 @@ b: done by b
     told.tell("b c4.0 to a: done by b\na: good").unwrap();
     assert_eq!(told.history().state().state(), State::Resting);
 }
+
+#[test]
+fn the_last_turn_is_that_of_whoever_began_it() {
+    let mut told = story("@ a joins\n@ b joins\nuser: go\na: → call_agent {} | call_agent {}");
+    told.tell("a c4.0 calls b\na c4.0 to b: help\nb: done\nb returns to c4.0").unwrap();
+    told.tell("call_agent c4.0 ok: done\na c4.1 sends b\na c4.1 to b: help").unwrap();
+    assert_eq!(told.history().state().last_turn, Some(Seq(3)));
+    told.tell("call_agent c4.1 ok: sent\na results\na: done\nb: a rose").unwrap();
+    let head = told.history().head();
+    told.tell("b c4.1 to a: a rose").unwrap();
+    assert_eq!(told.history().state().last_turn, Some(head.next()), "an answer begins a turn");
+    told.tell("a: noted").unwrap();
+    // One message to all is taken back as a whole.
+    let first = told.history().head().next();
+    let all = r#"{"broadcast":"00000000-0000-8000-8000-000000000001"}"#;
+    told.tell(&format!("user to a {all}: all\nuser to b {all}: all")).unwrap();
+    assert_eq!(told.history().state().last_turn, Some(first));
+    told.tell("a: yes\nb: yes\nuser to b: more").unwrap();
+    assert_eq!(told.history().state().last_turn, Some(told.history().head()));
+}
