@@ -279,6 +279,39 @@ fn what_is_due_is_driven_by_resume_and_by_watch() {
 }
 
 #[test]
+fn one_conversation_is_watched_and_driven_whoever_speaks_to_it() {
+    let home = office();
+    home.run(&["run", "hello"]).ok();
+    home.run(&["send", "last", "add 30 and 3"]).ok();
+    let id =
+        home.run(&["list", "--json"]).json()["conversations"][0]["id"].as_str().unwrap().to_owned();
+    home.run(&["run", "hello to another"]).ok();
+    home.run(&["send", "last", "add 50 and 5"]).ok();
+    let mut watching = home
+        .command(&["watch", &id, "--json"])
+        .stdout(std::fs::File::create(home.path("told")).unwrap())
+        .spawn()
+        .unwrap();
+    until("what waited is answered", || home.bodies(&id, "input").len() == 2);
+    home.run(&["send", &id, "tell ada to add 2 and 3"]).ok();
+    let told = || String::from_utf8(home.read("told")).unwrap();
+    until("the answer is passed on", || told().contains("ada says: 2 + 3 = 5."));
+    watching.kill().unwrap();
+    watching.wait().unwrap();
+    let told = told();
+    let lines: Vec<serde_json::Value> =
+        told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(lines.iter().all(|line| line["id"] == id.as_str()), "{told}");
+    let inputs = ["input", "task", "reply"];
+    let inputs: Vec<&str> = lines
+        .iter()
+        .filter_map(|line| line["what"].as_str())
+        .filter(|what| inputs.contains(what))
+        .collect();
+    assert_eq!(inputs, ["input", "input", "task", "reply"], "{told}");
+}
+
+#[test]
 fn an_agent_that_goes_on_alone_stops_with_a_clear_word() {
     let home = office();
     home.write(CONFIG, "[limits]\nalone = 2\n");
