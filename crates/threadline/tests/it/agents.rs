@@ -259,6 +259,28 @@ fn a_second_terminal_changes_what_runs() {
 }
 
 #[test]
+fn what_came_for_a_process_that_is_gone_is_done_all_the_same() {
+    let home = office();
+    let running = home.start(&["run", "wait 600 seconds"]);
+    until("it waits", || !home.bodies(&running.id, "timer_set").is_empty());
+    running.signal("-STOP");
+    let id = running.id.clone();
+    let arguments = [["notebook", &id, "--set", "tea"], ["agents", &id, "remove", "ada"]];
+    let changes = arguments.map(|arguments| {
+        home.command(&arguments).stdout(std::process::Stdio::piped()).spawn().unwrap()
+    });
+    sleep(Duration::from_millis(500));
+    running.kill();
+    for change in changes {
+        let ran = change.wait_with_output().unwrap();
+        assert!(ran.status.success(), "{ran:?}");
+    }
+    assert_eq!(home.run(&["notebook", &id]).shown().trim(), "tea");
+    assert_eq!(home.bodies(&id, "agent_left").len(), 1);
+    assert_snapshot!(home.run(&["cancel", &id]).shown(), @"stopped: planner");
+}
+
+#[test]
 fn what_is_due_is_driven_by_resume_and_by_watch() {
     let home = office();
     home.run(&["run", "wake me in 1 second: add 40 and 2"]).ok();
