@@ -155,6 +155,64 @@ fn agents_join_and_leave_by_command() {
 }
 
 #[test]
+fn an_agent_that_is_there_is_changed_only_in_what_is_said() {
+    let home = office();
+    home.run(&["run", "hello"]).ok();
+    let add = |name, option, text| {
+        home.run(&["agents", "last", "add", name, option, text, "--json"]).json()
+    };
+    let kim = add("kim", "--instruction", "Say tea.")["agent"].clone();
+    assert_eq!(add("kim", "--description", "knows tea")["agent"], kim);
+    add("bob", "--description", "knows all files");
+    let listed = home.run(&["agents", "last", "--json"]).json();
+    assert_eq!(listed["agents"][2]["description"], "knows all files");
+    assert_eq!(listed["agents"][2]["tools"], serde_json::json!(["read_file", "wait"]));
+    let id = listed["id"].as_str().unwrap();
+    let instructed = |agent: &serde_json::Value| {
+        let entries = home.entries(id).into_iter();
+        entries.filter(|e| e["agent"] == *agent && e["kind"] == "instruction_set").count()
+    };
+    assert_eq!((instructed(&kim), instructed(&3.into())), (1, 1));
+    // One that left and comes again is another of the same name.
+    home.run(&["agents", "last", "remove", "kim"]).ok();
+    let again = add("kim", "--description", "knows coffee")["agent"].clone();
+    assert_eq!((instructed(&again), again == kim), (1, false));
+    let left = home.run(&["agents", "last", "remove", "kim", "--json"]).json();
+    assert_eq!(left["agent"], again);
+}
+
+#[test]
+fn a_route_that_is_not_there_is_told_of_the_agent_that_takes_it() {
+    let home = office();
+    home.write(CONFIG, "[agents.ada]\nroute = \"nowhere\"\n");
+    let told = home.run(&["run", "hello"]).fails(1);
+    assert!(told.starts_with("error: agents.ada: ") && told.contains("nowhere"), "{told}");
+}
+
+#[test]
+fn a_question_that_cannot_be_read_hides_no_other() {
+    let home = Home::new();
+    home.follows(
+        "turn\n call dev_ask {\"line\":\"x\"}\n \
+         call write_file {\"path\":\"a.txt\",\"text\":\"hello\"}\nthen\n say done\n",
+    );
+    home.run(&["run", "go"]).fails(4);
+    home.write(CONFIG, "");
+    assert_snapshot!(home.run(&["approve"]).shown(), @r#"
+    ? call c5.0 asks for dev_ask, which there is no more here
+    ? write_file of assistant wants to run; it has an effect, and may run again
+      path: "a.txt"
+      text: "hello"
+      to allow it: threadline approve <id 1> c5.1; not to: add --deny
+    "#);
+    let listed = home.run(&["approve", "--json"]).json();
+    assert!(listed["questions"][0]["error"].as_str().unwrap().contains("dev_ask"), "{listed}");
+    assert_eq!(listed["questions"][1]["tool"], "write_file");
+    home.run(&["approve", "last", listed["questions"][0]["call"].as_str().unwrap()]).fails(1);
+    home.run(&["approve", "last", listed["questions"][1]["call"].as_str().unwrap()]).ok();
+}
+
+#[test]
 fn a_second_terminal_cancels_what_another_does() {
     let home = office();
     let running = home.start(&["run", "ask ada to wait 600 seconds and bob to wait 500 seconds"]);
