@@ -135,25 +135,34 @@ pub(super) enum Became {
     Nobody,
 }
 
-/// Looks what becomes of an item in its first moments.
+/// Looks what becomes of items in their first moments.
 pub(super) async fn became(
     parts: &Parts,
     id: ConversationId,
-    item: &Item,
-) -> anyhow::Result<Became> {
+    items: &[Item],
+) -> anyhow::Result<Vec<Became>> {
     let until = Instant::now() + TAKEN;
-    let mut held = false;
-    loop {
-        // The same item again only tells what became of it.
-        if parts.store.enqueue(id, item).await?.taken.is_some() {
-            return Ok(Became::Taken(delivered(&*parts.store, id, item).await?));
-        }
-        if Instant::now() >= until {
-            return Ok(if held { Became::Waits } else { Became::Nobody });
-        }
-        held |= is_driven(parts, id).await?;
+    let mut waiting = true;
+    while waiting && Instant::now() < until {
         sleep(LOOK_AGAIN).await;
+        waiting = false;
+        for item in items {
+            // The same item again only tells what became of it.
+            waiting |= parts.store.enqueue(id, item).await?.taken.is_none();
+        }
     }
+    let driven = !waiting || is_driven(parts, id).await?;
+    let mut all = Vec::new();
+    for item in items {
+        all.push(if parts.store.enqueue(id, item).await?.taken.is_some() {
+            Became::Taken(delivered(&*parts.store, id, item).await?)
+        } else if driven {
+            Became::Waits
+        } else {
+            Became::Nobody
+        });
+    }
+    Ok(all)
 }
 
 /// Whether another process drives a conversation.
