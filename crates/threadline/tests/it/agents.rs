@@ -89,7 +89,7 @@ fn a_message_is_for_the_primary_agent_for_one_or_for_all() {
     let said = b"add 1 and 1\n@ada add 2 and 2\n@all hello\n@adda x\n@@home\n@bob\n";
     let ran = home.feed(said, &["chat"]);
     assert_snapshot!(ran.err.lines().filter(|line| line.starts_with("error")).collect::<Vec<_>>().join("\n"), @r#"
-    error: there is no agent named "adda"; did you mean @ada?; @@ says an @
+    error: there is no agent named "adda"; did you mean ada?; @@ says an @
     error: there is nothing in the message
     "#);
     let id =
@@ -132,7 +132,7 @@ fn agents_join_and_leave_by_command() {
     ");
     assert_snapshot!(home.run(&["run", "--continue", "last", "--to", "bob", "x"]).fails(1), @r#"
     conversation <id 1>
-    error: there is no agent named "bob"; there are: planner, ada, eve; @@ says an @
+    error: there is no agent named "bob"; there are: planner, ada, eve
     "#);
     assert_snapshot!(home.run(&["agents", "last", "remove", "nobody"]).fails(1), @r#"error: there is no agent "nobody"; there are planner, ada, bob, eve"#);
     assert_snapshot!(home.run(&["agents", "last", "add", "two words"]).fails(1), @r#"error: "two words" cannot be an agent's name: it begins with a letter, and has at most 64 letters, digits, - _ and ."#);
