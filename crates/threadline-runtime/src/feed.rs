@@ -79,13 +79,14 @@ impl Feed {
             last: after,
             stored: Some(VecDeque::new()),
             look: None,
+            fills_gaps: true,
         }
     }
 }
 
 /// Receives what happens in a conversation: first what is stored, then what is new.
 ///
-/// Every entry comes once, in order, without a gap. Deltas and states come as they happen and are
+/// Every entry comes once, in order, without a gap (but see [`Watcher::here`]). Deltas and states come as they happen and are
 /// not repeated.
 pub struct Watcher {
     /// The feed lives as long as someone watches.
@@ -98,6 +99,8 @@ pub struct Watcher {
     stored: Option<VecDeque<Entry>>,
     /// How often to look for what other processes have stored, and when next.
     look: Option<(Duration, Instant)>,
+    /// Whether what other processes stored in between is given too.
+    fills_gaps: bool,
 }
 
 /// What a watcher meets instead of news.
@@ -117,6 +120,13 @@ impl Watcher {
     #[must_use]
     pub fn looking(self, every: Duration) -> Self {
         Self { look: Some((every, Instant::now() + every)), ..self }
+    }
+
+    /// The same watcher, which from now on leaves out what other processes append between what is
+    /// new in this one.
+    #[must_use]
+    pub fn here(self) -> Self {
+        Self { fills_gaps: false, ..self }
     }
 
     /// The last entry that was given.
@@ -146,7 +156,7 @@ impl Watcher {
                 if entry.seq <= self.last {
                     continue;
                 }
-                if entry.seq > self.last.next() {
+                if entry.seq > self.last.next() && self.fills_gaps {
                     // Another process wrote what lies between: all of it is stored by now.
                     self.stored = Some(VecDeque::new());
                     continue;

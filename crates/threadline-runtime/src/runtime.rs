@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use threadline_core::clock::Timestamp;
 use threadline_core::drive::{Notice, Rest};
+use threadline_core::history::batch::State as Doing;
 use threadline_core::history::fact::{AgentJoined, InstructionSet};
 use threadline_core::history::{History, Proposal, Refused, Stamp};
 use threadline_core::id::{AgentId, ConversationId, Seq};
 use threadline_core::inbox::{Item, ItemNumber};
-use threadline_core::store::{Queued, StoreError};
+use threadline_core::store::{Conversation, Origin, Queued, StoreError};
 use threadline_core::tool::Cancel;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
@@ -154,11 +155,14 @@ impl Runtime {
     }
 
     /// Has a conversation driven if something is due that nobody here was told of: what another
-    /// process put into its inbox, or a time that has come.
+    /// process put into its inbox or left half done, or a time that has come.
     pub async fn look(&self, id: ConversationId) -> Result<(), StoreError> {
         let (store, now) = (&self.world().store, self.world().clock.now());
         let is_due = |at: Option<Timestamp>| at.is_some_and(|at| at <= now);
-        let due = is_due(store.conversation(id).await?.sums.wake_at) || {
+        let Conversation { origin, sums, .. } = store.conversation(id).await?;
+        // A copy goes on only when something is said to it.
+        let moves = origin == Origin::Own && (sums.state == Doing::Working || is_due(sums.wake_at));
+        let due = moves || {
             let waiting = store.waiting(id, ItemNumber(0), ITEMS).await?;
             waiting.iter().any(|(_, item)| item.due.is_none() || is_due(item.due))
         };

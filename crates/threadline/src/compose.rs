@@ -12,7 +12,6 @@ use anyhow::Context as _;
 use threadline::{RandomIds, Setup, SystemClock, sqlite};
 use threadline_core::clock::Clock as _;
 use threadline_core::history::Stamp;
-use threadline_core::history::batch::State;
 use threadline_core::history::state::Agent;
 use threadline_core::id::ConversationId;
 use threadline_core::provider::{Models, Provider};
@@ -44,6 +43,10 @@ pub(crate) struct Parts {
 const SHORT_ID_CAP: usize = 10_000;
 /// The shortest beginning of an id that is taken for one.
 const SHORT_ID_MIN: usize = 4;
+/// How many conversations that are due are looked at for the models they ask.
+const DUE_CAP: usize = 10_000;
+/// How long a conversation is held to see that nobody else has it.
+const CLAIM_MS: u64 = 10_000;
 /// How long the built-in model takes over each word when a person reads along.
 const READING_PAUSE_MS: u64 = 15;
 
@@ -80,14 +83,16 @@ impl Parts {
         Ok(offer)
     }
 
-    /// The models that can be asked, and those that unfinished conversations have asked for.
+    /// The models that can be asked, and those that conversations have asked for that are due.
     pub(crate) async fn offer_for_all(&self, config: &Config) -> anyhow::Result<Offer> {
         let mut offer = Self::offer(config)?;
-        let filter = Filter::State(State::Working);
-        let most = SHORT_ID_CAP;
-        let listing = Listing { filter, sort: Sort::Active, after: None, most };
-        for conversation in self.store.list(&listing).await? {
-            self.want_all(&mut offer, self.routes(conversation.id).await).await;
+        let leases = self.store.claim(DUE_CAP, CLAIM_MS).await?;
+        for lease in &leases {
+            // Whoever drives it takes it anew.
+            self.store.release(lease).await?;
+        }
+        for lease in leases {
+            self.want_all(&mut offer, self.routes(lease.conversation).await).await;
         }
         Ok(offer)
     }

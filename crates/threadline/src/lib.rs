@@ -38,7 +38,7 @@ mod turn;
 
 pub use setup::{Setup, sqlite};
 pub use threadline_tools::typed::tool;
-pub use turn::{AskError, Ending, ask, asked, busy, ending, item};
+pub use turn::{AskError, Ending, ask, asked, asked_for, busy, ending, item};
 
 use threadline_core::clock::{Clock, Timestamp};
 use threadline_core::id::IdSource;

@@ -6,17 +6,20 @@ mod report;
 mod screen;
 mod signals;
 
+use std::collections::BTreeMap;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::bail;
-use threadline::{Ending, asked, busy, ending, item};
-use threadline_core::drive::Rest;
+use threadline::{Ending, asked, asked_for, busy, ending, item};
+use threadline_core::drive::{Notice, Rest};
 use threadline_core::history::batch::State;
+use threadline_core::history::entry::Entry;
 use threadline_core::history::fact::{Address, Attachment, Fact, Input, Sender};
 use threadline_core::id::{AgentId, CallId, ConversationId, Seq};
-use threadline_core::inbox::{Body, Item, Mode};
-use threadline_core::store::{PIECE_CAP_BYTES, Storage, StoreError, open};
+use threadline_core::inbox::{Body, Command, Item, Mode};
+use threadline_core::store::{OpenError, PIECE_CAP_BYTES, Storage, StoreError, open};
 use threadline_core::tool::{ToolResult, capped};
 use threadline_runtime::{News, Runtime, Settled, WatchError, Watcher};
 use tokio::time::{Instant, sleep, sleep_until};
@@ -33,6 +36,8 @@ const MESSAGE_CAP_BYTES: usize = 64 * 1024;
 const DELIVERY: Duration = Duration::from_secs(10);
 /// How long to wait before looking again.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// How many bits of answers are kept until they can be shown.
+const BITS_CAP: usize = 4_096;
 /// How often to look for what other processes do with the conversation.
 const LOOK_ELSEWHERE: Duration = Duration::from_millis(500);
 
@@ -42,6 +47,11 @@ pub(crate) struct Talk {
     id: ConversationId,
     watcher: Watcher,
     cast: Cast,
+    own: Own,
+    /// Turns that nobody here asked for, by the input that began them: those under way, and those
+    /// that have ended and were not told of.
+    begun: BTreeMap<AgentId, Seq>,
+    ended: Vec<(AgentId, Seq)>,
     /// What was overheard and is not shown yet.
     overheard: Vec<News>,
     /// When to look again for what other processes do with it.
@@ -78,11 +88,14 @@ impl Talk {
         runtime: Runtime,
         id: ConversationId,
         after: Seq,
-    ) -> Result<Self, StoreError> {
+    ) -> Result<Self, OpenError> {
         let watcher = runtime.watch(id, after).looking(LOOK_ELSEWHERE);
-        let cast = Cast::new(&runtime.world().store.agents(id).await?);
+        let world = runtime.world();
+        let (_, history) = open(&*world.store, id, &*world.setting.counter).await?;
+        let (cast, own) = (Cast::of(&history), Own::default());
         let look_at = Instant::now() + LOOK_ELSEWHERE;
-        Ok(Self { runtime, id, watcher, cast, overheard: Vec::new(), look_at })
+        let (begun, ended, overheard) = (BTreeMap::new(), Vec::new(), Vec::new());
+        Ok(Self { runtime, id, watcher, cast, own, begun, ended, overheard, look_at })
     }
 
     pub(crate) fn id(&self) -> ConversationId {
@@ -107,6 +120,7 @@ impl Talk {
     ) -> anyhow::Result<Vec<Item>> {
         let items = said(self.store(), &self.cast, to, text, route).await?;
         for item in &items {
+            self.own.keys.push(Arc::clone(&item.client_key));
             self.runtime.submit(self.id, item).await?;
         }
         Ok(items)
@@ -124,13 +138,14 @@ impl Talk {
 
     /// Says something that takes over: before the next answer, and instead of what is asked.
     pub(crate) async fn steer(
-        &self,
+        &mut self,
         agent: AgentId,
         text: &str,
         route: Option<Arc<str>>,
     ) -> anyhow::Result<()> {
         let input = Input { route, ..message(self.store(), text).await? };
         let item = Item { to: Some(agent), mode: Mode::Steer, ..item(Body::Input(input)) };
+        self.own.keys.push(Arc::clone(&item.client_key));
         self.runtime.submit(self.id, &item).await?;
         Ok(())
     }
@@ -149,11 +164,37 @@ impl Talk {
         Ok(())
     }
 
-    /// Changes the conversation, and waits until that is done; says why if it cannot be.
-    pub(crate) async fn change(&self, body: Body) -> anyhow::Result<Seq> {
+    /// Changes the conversation, and waits until that is done; says why if it cannot be. What
+    /// comes of it is not shown: whoever did it knows.
+    pub(crate) async fn change(&mut self, body: Body) -> anyhow::Result<Seq> {
+        let rewinds = matches!(body, Body::Command(Command::Rewind { .. }));
         let item = item(body);
         self.runtime.submit(self.id, &item).await?;
-        delivered(self.store(), self.id, &item).await
+        let seq = delivered(self.store(), self.id, &item).await?;
+        // A rewind also settles what it took back.
+        let last = if rewinds { self.store().conversation(self.id).await?.head } else { seq };
+        self.knows(seq, last);
+        Ok(seq)
+    }
+
+    /// An agent joined because of someone here, with its instruction.
+    pub(crate) async fn joined(&mut self, seq: Seq) -> anyhow::Result<()> {
+        let world = self.runtime.world();
+        let (_, history) = open(&*world.store, self.id, &*world.setting.counter).await?;
+        self.knows(seq, seq.next());
+        self.cast.meet(&history);
+        Ok(())
+    }
+
+    /// An agent left because of someone here.
+    pub(crate) fn left(&mut self, agent: AgentId, seq: Seq) {
+        self.knows(seq, seq);
+        self.cast.miss(agent);
+    }
+
+    /// What was done here need not be shown: these entries.
+    pub(crate) fn knows(&mut self, first: Seq, last: Seq) {
+        self.own.entries.push((first, last));
     }
 
     /// Has what is unfinished go on.
@@ -174,9 +215,9 @@ impl Talk {
         Ok(())
     }
 
-    /// Waits until something happens that nobody here asked for, and has what is due driven.
-    /// Nothing is lost if this is dropped.
-    pub(crate) async fn overhear(&mut self) -> anyhow::Result<()> {
+    /// Waits until something happens that nobody here asked for, and has what is due driven. Bits
+    /// of answers count unless someone is asked something. Nothing is lost if this is dropped.
+    pub(crate) async fn overhear(&mut self, asking: bool) -> anyhow::Result<()> {
         loop {
             let news = tokio::select! {
                 biased;
@@ -188,11 +229,18 @@ impl Talk {
                 }
             };
             match news {
+                Ok(news) if self.own.has(&news) => self.see(&news),
                 Ok(news) if Screen::tells(&news) => {
-                    self.overheard.push(news);
-                    return Ok(());
+                    let is_bit = matches!(news, News::Notice(Notice::Delta { .. }));
+                    // An answer whose bits are left out is shown when it is whole.
+                    if !is_bit || self.overheard.len() < BITS_CAP {
+                        self.overheard.push(news);
+                    }
+                    if !(is_bit && asking) {
+                        return Ok(());
+                    }
                 }
-                Ok(_) => {}
+                Ok(news) => self.see(&news),
                 Err(WatchError::CutOff(_)) => self.watch_again(),
                 Err(WatchError::Store(error)) => return Err(error.into()),
             }
@@ -209,11 +257,8 @@ impl Talk {
         until: Option<Instant>,
     ) -> anyhow::Result<Came> {
         let (mut cancelled, mut time_up) = (false, TimeUp(false));
-        if let Of::Item(item) = of {
-            screen.knows(item);
-        }
         for news in std::mem::take(&mut self.overheard) {
-            screen.draw(&mut self.cast, &news)?;
+            self.draw(&news, screen)?;
         }
         loop {
             let settled = tokio::select! {
@@ -229,7 +274,7 @@ impl Talk {
                 }
                 news = self.watcher.next() => {
                     match news {
-                        Ok(news) => screen.draw(&mut self.cast, &news)?,
+                        Ok(news) => self.draw(&news, screen)?,
                         Err(WatchError::CutOff(_)) => self.watch_again(),
                         Err(WatchError::Store(error)) => return Err(error.into()),
                     }
@@ -250,14 +295,60 @@ impl Talk {
             };
             self.catch_up(screen).await?;
             if let Some(came) = self.came(&of, time_up).await? {
+                screen.settle(&self.cast)?;
                 return Ok(came);
             }
-            if waits {
-                sleep(LOOK_ELSEWHERE).await;
-                self.runtime.look(self.id).await?;
-            } else {
-                sleep(LOOK_AGAIN).await;
+            // Whoever drove it may be gone, and whatever came may wait for someone who does.
+            sleep(if waits { LOOK_ELSEWHERE } else { LOOK_AGAIN }).await;
+            self.runtime.look(self.id).await?;
+        }
+    }
+
+    /// Shows some news, unless they are of what was done here.
+    fn draw(&mut self, news: &News, screen: &mut Screen<'_>) -> io::Result<()> {
+        if self.own.has(news) {
+            self.see(news);
+            return Ok(());
+        }
+        screen.draw(&mut self.cast, news)?;
+        if let News::Notice(Notice::Entry(entry)) = news {
+            self.note(entry);
+        }
+        Ok(())
+    }
+
+    /// Notes which turns begin and end that nobody here asked for.
+    fn note(&mut self, entry: &Entry) {
+        let ends = match &entry.fact {
+            Fact::Input(_) => {
+                if !self.cast.helps(entry.agent) {
+                    self.begun.entry(entry.agent).or_insert(entry.seq);
+                }
+                false
             }
+            Fact::Output(output) => output.calls().next().is_none(),
+            Fact::TurnEnded(_) => true,
+            _ => false,
+        };
+        if ends && let Some(begun) = self.begun.remove(&entry.agent) {
+            self.ended.push((entry.agent, begun));
+        }
+    }
+
+    /// The turns that have ended and that nobody here asked for: whose each was, and what came of
+    /// it.
+    pub(crate) async fn others(&mut self) -> anyhow::Result<Vec<(Option<Arc<str>>, Seq, Ending)>> {
+        let mut others = Vec::new();
+        for (agent, begun) in std::mem::take(&mut self.ended) {
+            let ending = ending(&self.runtime, self.id, begun).await?;
+            others.push((self.cast.name(agent), begun, ending));
+        }
+        Ok(others)
+    }
+
+    fn see(&mut self, news: &News) {
+        if let News::Notice(Notice::Entry(entry)) = news {
+            self.cast.see(entry);
         }
     }
 
@@ -269,11 +360,22 @@ impl Talk {
             // The same item again only tells what became of it.
             Of::Item(item) => self.store().enqueue(self.id, item).await?.taken,
         };
-        let Some(seq) = input else { return Ok(None) };
+        let Some(seq) = input else { return self.held_up(of, time_up).await };
         Ok(match ending(&self.runtime, self.id, seq).await? {
             Ending::Open => None,
             ending => Some(Came::To(ending, input, time_up)),
         })
+    }
+
+    /// What an item that was not taken in waits for, if that is a person.
+    async fn held_up(&self, of: &Of<'_>, time_up: TimeUp) -> anyhow::Result<Option<Came>> {
+        let Of::Item(item) = of else { return Ok(None) };
+        let world = self.runtime.world();
+        let (_, history) = open(&*world.store, self.id, &*world.setting.counter).await?;
+        let Some(agent) = item.to.or_else(|| history.state().primary()) else { return Ok(None) };
+        let asked: Vec<CallId> = asked_for(&history, agent).collect();
+        let held_up = !asked.is_empty() && item.mode == Mode::Queue;
+        Ok(held_up.then_some(Came::To(Ending::Approval(asked), None, time_up)))
     }
 
     /// What is left of all that goes on: nothing, questions, or more to come.
@@ -298,7 +400,7 @@ impl Talk {
         }
         while self.watcher.last() < head {
             let news = self.watcher.next().await?;
-            screen.draw(&mut self.cast, &news)?;
+            self.draw(&news, screen)?;
         }
         Ok(())
     }
@@ -307,14 +409,33 @@ impl Talk {
     pub(crate) async fn pass_over(&mut self) -> anyhow::Result<()> {
         let head = self.store().conversation(self.id).await?.head;
         self.watcher = self.runtime.watch(self.id, head).looking(LOOK_ELSEWHERE);
-        self.overheard.clear();
-        self.cast = Cast::new(&self.store().agents(self.id).await?);
         Ok(())
     }
 
     fn watch_again(&mut self) {
         let last = self.watcher.last();
         self.watcher = self.runtime.watch(self.id, last).looking(LOOK_ELSEWHERE);
+    }
+}
+
+/// What was said and done here.
+#[derive(Default)]
+struct Own {
+    /// The keys of what was said; those of what was said to all begin with a common one.
+    keys: Vec<Arc<str>>,
+    /// The entries of what was changed: first and last.
+    entries: Vec<(Seq, Seq)>,
+}
+
+impl Own {
+    fn has(&self, news: &News) -> bool {
+        let News::Notice(Notice::Entry(entry)) = news else { return false };
+        let said = match &entry.fact {
+            Fact::Input(input) => input.client_key.as_ref(),
+            _ => None,
+        };
+        said.is_some_and(|key| self.keys.contains(key))
+            || self.entries.iter().any(|(first, last)| (first..=last).contains(&&entry.seq))
     }
 }
 
@@ -353,7 +474,7 @@ pub(crate) async fn said(
     route: Option<Arc<str>>,
 ) -> anyhow::Result<Vec<Item>> {
     if text.trim().is_empty() {
-        return Err(Unheard("there is nothing in the message".to_owned()).into());
+        return Err(Unheard::Blank.into());
     }
     let input = Input { route, ..message(store, text).await? };
     Ok(match to {

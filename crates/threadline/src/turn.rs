@@ -7,6 +7,7 @@ use std::time::Duration;
 use threadline_core::history::History;
 use threadline_core::history::entry::Entry;
 use threadline_core::history::fact::{EndReason, Fact, Input, Stop};
+use threadline_core::history::state::Agent;
 use threadline_core::id::{AgentId, CallId, ConversationId, IdSource as _, Seq};
 use threadline_core::inbox::{Body, Item, Mode};
 use threadline_core::outline::OutlineRow;
@@ -113,16 +114,19 @@ pub async fn ending(
     if let Fact::Note(note) = entry(store, id, input).await?.fact {
         return Ok(Ending::Refused(note.text));
     }
-    let Some((agent, turn, last)) = last_of_turn(store, id, input).await? else {
-        return Ok(Ending::Open);
-    };
+    let Some((agent, turn)) = turn_of(store, id, input).await? else { return Ok(Ending::Open) };
     if let Some(open) = still_open(store, counter, id, agent, turn).await? {
         return Ok(open);
     }
+    // Only now is its last row the last.
+    let last = last_of_turn(store, id, agent, turn).await?.unwrap_or(input);
     Ok(match entry(store, id, last).await?.fact {
-        Fact::Output(output) => Ending::Answered { text: output.text(), stop: output.stop },
+        Fact::Output(output) if output.calls().next().is_none() => {
+            Ending::Answered { text: output.text(), stop: output.stop }
+        }
         Fact::TurnEnded(ended) => Ending::Ended { reason: ended.reason, detail: ended.detail },
-        _ => Ending::Open,
+        // It was under way when the conversation was taken back to before it.
+        _ => Ending::Ended { reason: EndReason::Withdrawn, detail: String::new() },
     })
 }
 
@@ -141,14 +145,28 @@ async fn still_open(
         return Ok(None);
     }
     // What agents that work for it ask holds it up as well.
-    let asked: Vec<CallId> = asked(&history).collect();
+    let asked: Vec<CallId> = asked_for(&history, agent).collect();
     Ok(Some(if asked.is_empty() { Ending::Open } else { Ending::Approval(asked) }))
 }
 
 /// The calls of all agents that a person is asked about.
 pub fn asked(history: &History) -> impl Iterator<Item = CallId> {
-    let open = history.state().agents.values().flat_map(|agent| agent.open_calls());
-    let asked = open.filter(|(_, call)| {
+    history.state().agents.values().flat_map(|agent| asked_by(agent))
+}
+
+/// The calls that a person is asked about before an agent can go on: its own, and those of agents
+/// that work for it.
+pub fn asked_for(history: &History, agent: AgentId) -> impl Iterator<Item = CallId> {
+    let works_for = move |other: &Agent| {
+        other.turn.as_ref().is_some_and(|turn| turn.works_for.contains(&agent))
+    };
+    let agents = history.state().agents.iter();
+    let those = agents.filter(move |(id, other)| **id == agent || works_for(other));
+    those.flat_map(|(_, other)| asked_by(other))
+}
+
+fn asked_by(agent: &Agent) -> impl Iterator<Item = CallId> {
+    let asked = agent.open_calls().filter(|(_, call)| {
         call.finished.is_none() && call.approval.is_some_and(|asked| asked.answer.is_none())
     });
     asked.map(|(id, _)| id)
@@ -161,27 +179,31 @@ pub fn busy(history: &History) -> impl Iterator<Item = AgentId> {
     busy.filter(|(_, agent)| agent.caller().is_none()).map(|(id, _)| *id)
 }
 
-/// The agent and the turn of an input, and the newest row of that turn.
-async fn last_of_turn(
+/// The agent and the turn of an input.
+async fn turn_of(
     store: &dyn Storage,
     id: ConversationId,
     input: Seq,
-) -> Result<Option<(AgentId, Seq, Seq)>, StoreError> {
-    let mut found: Option<(AgentId, Seq, Seq)> = None;
-    let mut after = input.before();
+) -> Result<Option<(AgentId, Seq)>, StoreError> {
+    let rows: Vec<OutlineRow> = store.outline_ledger(id, input.before(), 1).await?;
+    Ok(rows.first().filter(|row| row.seq == input).map(|row| (row.agent, row.turn)))
+}
+
+/// The newest row of a turn.
+async fn last_of_turn(
+    store: &dyn Storage,
+    id: ConversationId,
+    agent: AgentId,
+    turn: Seq,
+) -> Result<Option<Seq>, StoreError> {
+    let (mut found, mut after) = (None, turn.before());
     loop {
         let rows: Vec<OutlineRow> = store.outline_ledger(id, after, ROWS).await?;
         let Some(last) = rows.last() else { return Ok(found) };
         after = last.seq;
-        for row in &rows {
-            match &mut found {
-                None if row.seq == input => found = Some((row.agent, row.turn, row.seq)),
-                Some((agent, turn, last)) if row.agent == *agent && row.turn == *turn => {
-                    *last = row.seq;
-                }
-                None | Some(_) => {}
-            }
-        }
+        let mut newest = rows.iter().rev();
+        let newest = newest.find(|row| row.agent == agent && row.turn == turn);
+        found = newest.map(|row| row.seq).or(found);
     }
 }
 

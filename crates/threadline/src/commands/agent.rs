@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use threadline::Setup;
-use threadline_core::history::fact::AgentJoined;
+use threadline_core::history::fact::{AgentJoined, CallOptions};
 use threadline_core::id::Seq;
 use threadline_runtime::NewAgent;
 
@@ -107,18 +107,24 @@ impl Plan {
 
     /// Has what is named be one of the models.
     pub(super) async fn offer(&self, offer: &mut Offer) -> anyhow::Result<()> {
-        for name in self.named.iter().chain(&self.primary.route) {
+        if let Some(name) = &self.named {
             offer.want_anywhere(name).await?;
         }
-        for name in self.others.iter().filter_map(|other| other.route.as_ref()) {
-            offer.want_anywhere(name).await?;
+        for agent in std::iter::once(&self.primary).chain(&self.others) {
+            let Some(route) = &agent.route else { continue };
+            let wanted = offer.want_anywhere(route).await;
+            if agent.entry.route.as_ref() == Some(route) {
+                wanted.with_context(|| format!("agents.{}", agent.name))?;
+            } else {
+                wanted?;
+            }
         }
         Ok(())
     }
 
     /// The agent that people talk with.
     pub(super) fn agent(&self, setup: &Setup) -> anyhow::Result<NewAgent> {
-        let mut agent = self.primary.agent(&setup.assistant("").joined)?;
+        let mut agent = self.primary.new_agent(&setup.assistant("").joined)?;
         let instruction = effective(self.instruction.as_deref());
         agent.instruction = Some(instruction).filter(|text| !text.trim().is_empty()).map(Arc::from);
         agent.joined.primary = true;
@@ -128,7 +134,7 @@ impl Plan {
     /// All agents, the one that people talk with first.
     pub(super) fn agents(&self, setup: &Setup) -> anyhow::Result<Vec<NewAgent>> {
         let all = setup.assistant("").joined;
-        let others = self.others.iter().map(|other| other.agent(&all));
+        let others = self.others.iter().map(|other| other.new_agent(&all));
         std::iter::once(self.agent(setup)).chain(others).collect()
     }
 }
@@ -171,8 +177,14 @@ impl Planned {
         self.route.as_ref()
     }
 
+    /// The agent as one that joins, or that is there and is changed.
+    pub(super) fn agent(&self, all: &AgentJoined) -> anyhow::Result<Joining> {
+        let (new, instructed) = (self.new_agent(all)?, self.instruction.is_some());
+        Ok(Joining { new, said: self.entry.clone(), instructed })
+    }
+
     /// The agent, with the tools and widgets there are that it wants.
-    pub(super) fn agent(&self, all: &AgentJoined) -> anyhow::Result<NewAgent> {
+    fn new_agent(&self, all: &AgentJoined) -> anyhow::Result<NewAgent> {
         let mut joined = AgentJoined {
             name: Arc::clone(&self.name),
             description: self.entry.description.clone().unwrap_or_default(),
@@ -196,6 +208,40 @@ impl Planned {
         let instruction = self.instruction.clone().unwrap_or_else(|| usual_worker(&self.name));
         let instruction = Some(instruction).filter(|text| !text.trim().is_empty());
         Ok(NewAgent { joined, instruction: instruction.map(Into::into) })
+    }
+}
+
+/// An agent that joins a conversation, or that is there and is changed.
+pub(super) struct Joining {
+    /// What it is if it is new.
+    new: NewAgent,
+    /// What was said of it, and whether an instruction was: the rest stays if it is there.
+    said: AgentEntry,
+    instructed: bool,
+}
+
+impl Joining {
+    pub(super) fn name(&self) -> &str {
+        &self.new.joined.name
+    }
+
+    /// The agent as it is to be, from how it is if it is there.
+    pub(super) fn from_now(&self, now: Option<&AgentJoined>) -> NewAgent {
+        let (new, said) = (self.new.clone(), &self.said);
+        let Some(now) = now else { return new };
+        let joined = AgentJoined {
+            description: said.description.clone().unwrap_or_else(|| Arc::clone(&now.description)),
+            route: said.route.clone().or_else(|| now.route.clone()),
+            options: if said.options() == CallOptions::default() {
+                now.options.clone()
+            } else {
+                new.joined.options
+            },
+            tools: if said.tools.is_some() { new.joined.tools } else { now.tools.clone() },
+            widgets: if said.widgets.is_some() { new.joined.widgets } else { now.widgets.clone() },
+            ..now.clone()
+        };
+        NewAgent { joined, instruction: new.instruction.filter(|_| self.instructed) }
     }
 }
 

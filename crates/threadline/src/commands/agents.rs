@@ -12,7 +12,7 @@ use threadline_core::inbox::Command;
 use threadline_core::store;
 use threadline_runtime::NewAgent;
 
-use super::agent::{Plan, Planned};
+use super::agent::{Joining, Plan, Planned};
 use super::change::change;
 use super::show::find_agent;
 use crate::args::{AgentAction, AgentOptions, Agents, Bounds};
@@ -54,25 +54,26 @@ pub(crate) async fn run(
     }
 }
 
-/// Lets an agent join a conversation, or changes one of the same name. Gives its number, and the
-/// entry that says so.
+/// Lets an agent join a conversation, or changes the one of its name that is there: only in what is
+/// said of it. Gives its number, and the entry that says so.
 pub(super) async fn add(
     parts: &Parts,
     id: ConversationId,
-    agent: &NewAgent,
+    agent: &Joining,
 ) -> anyhow::Result<(AgentId, Seq)> {
     let (_, history) = store::open(&*parts.store, id, &parts.counter).await?;
     let state = history.state();
+    let there = state.agent_named(agent.name());
+    let now = there.and_then(|there| history.agent(there)).map(|now| &*now.joined);
+    let NewAgent { joined, instruction } = agent.from_now(now);
     // Who is spoken to by default stays so.
-    let primary =
-        state.primary().is_some_and(|now| state.agent_named(&agent.joined.name) == Some(now));
-    let joined = AgentJoined { primary, ..agent.joined.clone() };
+    let primary = there.is_some() && state.primary() == there;
+    let joined = AgentJoined { primary, ..joined };
     let seq = change(parts, id, None, Command::Join(joined)).await?;
     let records = parts.store.records(id, &[seq]).await?;
     let number = records.first().context("the agent is gone")?.open()?.agent;
-    if let Some(text) = &agent.instruction {
-        let instruct = Command::Instruct { text: std::sync::Arc::clone(text) };
-        change(parts, id, Some(number), instruct).await?;
+    if let Some(text) = instruction {
+        change(parts, id, Some(number), Command::Instruct { text }).await?;
     }
     Ok((number, seq))
 }

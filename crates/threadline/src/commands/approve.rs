@@ -27,11 +27,14 @@ pub(crate) async fn run(
     let id = parts.find(meant).await?.id;
     let questions = questions(parts, config, id).await?;
     let Some(call) = &arguments.call else { return list(id, &questions, view) };
-    let Some(question) = questions.iter().find(|question| question.call.to_string() == *call)
-    else {
-        let calls: Vec<String> = questions.iter().map(|q| q.call.to_string()).collect();
-        anyhow::ensure!(!calls.is_empty(), "nothing is asked in conversation {id}");
-        anyhow::bail!("nobody is asked about call {call:?}; asked about: {}", calls.join(", "));
+    let calls: Vec<String> = questions.iter().map(|(call, _)| call.to_string()).collect();
+    let meant = questions.into_iter().find(|(asked, _)| asked.to_string() == *call);
+    let question = match meant {
+        Some((_, question)) => question?,
+        None if calls.is_empty() => anyhow::bail!("nothing is asked in conversation {id}"),
+        None => {
+            anyhow::bail!("nobody is asked about call {call:?}; asked about: {}", calls.join(", "))
+        }
     };
     let (answer, verdict) = if arguments.deny {
         (Answer::Deny, Verdict::Deny)
@@ -52,16 +55,19 @@ pub(crate) async fn run(
             view.line(&Line::new().dim(words::policy(&rule)))?;
         }
     }
-    let became = became(parts, id, &item).await?;
-    send::tell(id, &[became], view)
+    let became = became(parts, id, &[item]).await?;
+    send::tell(id, &became, view)
 }
+
+/// A call that is asked about, and what is asked, or why that cannot be told.
+type Asked = (CallId, anyhow::Result<Question>);
 
 /// What is asked in a conversation now.
 async fn questions(
     parts: &Parts,
     config: &Config,
     id: ConversationId,
-) -> anyhow::Result<Vec<Question>> {
+) -> anyhow::Result<Vec<Asked>> {
     let (_, history) = store::open(&*parts.store, id, &parts.counter).await?;
     let calls: Vec<CallId> = asked(&history).collect();
     let setup = parts.setup(config, Parts::offer(config)?, None, &Bounds::default())?;
@@ -69,50 +75,70 @@ async fn questions(
     let tools = &runtime.world().setting.tools;
     let mut questions = Vec::new();
     for call in calls {
-        questions.extend(Question::open(parts, tools, id, call).await?);
+        let question = Question::open(parts, tools, id, call).await.transpose();
+        questions.extend(question.map(|question| (call, question)));
     }
     Ok(questions)
 }
 
 /// A question as it is listed.
 #[derive(Serialize)]
-struct Listed<'a> {
-    call: String,
-    agent: &'a str,
-    tool: &'a str,
-    arguments: &'a RawValue,
-    warnings: &'a [String],
-    until: String,
+#[serde(untagged)]
+enum Listed<'a> {
+    Open {
+        call: String,
+        agent: &'a str,
+        tool: &'a str,
+        arguments: &'a RawValue,
+        warnings: &'a [String],
+        until: String,
+    },
+    Unreadable {
+        call: String,
+        error: String,
+    },
 }
 
-fn list(id: ConversationId, questions: &[Question], view: &mut View) -> anyhow::Result<()> {
+impl<'a> Listed<'a> {
+    fn new((call, question): &'a Asked) -> anyhow::Result<Self> {
+        let call = call.to_string();
+        Ok(match question {
+            Ok(question) => Self::Open {
+                call,
+                agent: &question.name,
+                tool: &question.tool.name,
+                arguments: serde_json::from_str(&question.arguments)?,
+                warnings: &question.warnings,
+                until: question.until.to_string(),
+            },
+            Err(error) => Self::Unreadable { call, error: format!("{error:#}") },
+        })
+    }
+}
+
+fn list(id: ConversationId, questions: &[Asked], view: &mut View) -> anyhow::Result<()> {
     #[derive(Serialize)]
     struct All<'a> {
         id: String,
         questions: Vec<Listed<'a>>,
     }
     if view.json {
-        let listed = questions.iter().map(|question| {
-            Ok(Listed {
-                call: question.call.to_string(),
-                agent: &question.name,
-                tool: &question.tool.name,
-                arguments: serde_json::from_str(&question.arguments)?,
-                warnings: &question.warnings,
-                until: question.until.to_string(),
-            })
-        });
-        let questions = listed.collect::<anyhow::Result<_>>()?;
+        let questions = questions.iter().map(Listed::new).collect::<anyhow::Result<_>>()?;
         return Ok(view.value(&All { id: id.to_string(), questions })?);
     }
     if questions.is_empty() {
         view.line(&Line::new().plain("nothing is asked there"))?;
     }
-    for question in questions {
-        question.put(id, view)?;
-        let call = question.call;
-        let told = format!("  to allow it: threadline approve {id} {call}; not to: add --deny");
-        view.line(&Line::new().dim(told))?;
+    for (call, question) in questions {
+        match question {
+            Ok(question) => {
+                question.put(id, view)?;
+                let told =
+                    format!("  to allow it: threadline approve {id} {call}; not to: add --deny");
+                view.line(&Line::new().dim(told))?;
+            }
+            Err(error) => view.line(&Line::new().bad("? ").plain(format!("{error:#}")))?,
+        }
     }
     Ok(())
 }

@@ -1,20 +1,30 @@
 //! `threadline cancel`: stopping what goes on in a conversation, wherever it does.
 
+use std::time::Duration;
+
+use anyhow::Context as _;
 use serde::Serialize;
 use threadline::{busy, item};
+use threadline_core::history::fact::Fact;
 use threadline_core::history::state::Agent;
 use threadline_core::id::{AgentId, ConversationId};
 use threadline_core::inbox::{Body, Item};
-use threadline_core::store;
-use threadline_runtime::Stepped;
+use threadline_core::store::{self, StoreError};
+use threadline_runtime::{DriveError, Stepped};
+use tokio::time::{Instant, sleep};
 
 use super::change::is_driven;
 use super::show::find_agent;
 use crate::args::{Bounds, Cancel};
 use crate::compose::Parts;
 use crate::config::Config;
-use crate::talk::delivered;
 use crate::view::{Line, View};
+
+/// How long to give a process that drives a conversation to stop it: tools have some time to end.
+const DELIVERY: Duration = Duration::from_secs(15);
+/// How long to wait before looking again, and how often before looking whether anyone drives it.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+const LOOKS: usize = 10;
 
 pub(crate) async fn run(
     parts: &Parts,
@@ -37,29 +47,67 @@ pub(crate) async fn run(
     for item in &items {
         parts.store.enqueue(id, item).await?;
     }
-    let names = agents.iter().filter_map(|agent| history.agent(*agent));
-    let names: Vec<&str> = names.map(|agent| &*agent.joined.name).collect();
-    if is_driven(parts, id).await? {
-        all_delivered(parts, id, &items).await?;
-    } else if !items.is_empty() {
-        let setup = parts.setup(config, Parts::offer(config)?, None, &Bounds::default())?;
-        let mut drive = setup.runtime()?.drive(id).await?;
-        // No further than that: what waits behind it is not begun here.
-        while !all_taken(parts, id, &items).await? {
-            if let Stepped::Blocked(_) = drive.step().await? {
+    if !items.is_empty() {
+        stop(parts, config, id, &items).await?;
+    }
+    let mut stopped = Vec::new();
+    for (agent, item) in agents.iter().zip(&items) {
+        let ended = has_ended(parts, id, item).await?;
+        stopped.extend(history.agent(*agent).filter(|_| ended).map(|agent| &*agent.joined.name));
+    }
+    tell(id, &stopped, view)
+}
+
+/// Waits until turns were stopped by whoever drives them, or stops them here if nobody does.
+async fn stop(
+    parts: &Parts,
+    config: &Config,
+    id: ConversationId,
+    items: &[Item],
+) -> anyhow::Result<()> {
+    let until = Instant::now() + DELIVERY;
+    while !all_taken(parts, id, items).await? {
+        if !is_driven(parts, id).await? {
+            stop_here(parts, config, id, items).await?;
+            continue;
+        }
+        anyhow::ensure!(
+            Instant::now() < until,
+            "another process is busy with this conversation: it stops as soon as it can"
+        );
+        for _ in 0..LOOKS {
+            sleep(LOOK_AGAIN).await;
+            if all_taken(parts, id, items).await? {
                 break;
             }
         }
-        drive.release().await?;
-    }
-    tell(id, &names, view)
-}
-
-async fn all_delivered(parts: &Parts, id: ConversationId, items: &[Item]) -> anyhow::Result<()> {
-    for item in items {
-        delivered(&*parts.store, id, item).await?;
     }
     Ok(())
+}
+
+/// Stops turns that nobody drives.
+async fn stop_here(
+    parts: &Parts,
+    config: &Config,
+    id: ConversationId,
+    items: &[Item],
+) -> anyhow::Result<()> {
+    let setup = parts.setup(config, Parts::offer(config)?, None, &Bounds::default())?;
+    let mut drive = match setup.runtime()?.drive(id).await {
+        // Someone was faster.
+        Err(DriveError::Store(StoreError::Held { .. })) => return Ok(()),
+        drive => drive?,
+    };
+    // No further than that: what waits behind it is not begun here.
+    while !all_taken(parts, id, items).await? {
+        if let Stepped::Blocked(_) = drive.step().await? {
+            drive.release().await?;
+            anyhow::bail!(
+                "it cannot be stopped now; whoever goes on with it stops it: threadline resume {id}"
+            );
+        }
+    }
+    Ok(drive.release().await?)
 }
 
 async fn all_taken(parts: &Parts, id: ConversationId, items: &[Item]) -> anyhow::Result<bool> {
@@ -70,6 +118,14 @@ async fn all_taken(parts: &Parts, id: ConversationId, items: &[Item]) -> anyhow:
         }
     }
     Ok(true)
+}
+
+/// Whether an item became the end of a turn: one that came after it was refused instead.
+async fn has_ended(parts: &Parts, id: ConversationId, item: &Item) -> anyhow::Result<bool> {
+    let Some(seq) = parts.store.enqueue(id, item).await?.taken else { return Ok(false) };
+    let records = parts.store.records(id, &[seq]).await?;
+    let record = records.first().context("the end of the turn is gone")?;
+    Ok(matches!(record.open()?.fact, Fact::TurnEnded(_)))
 }
 
 fn tell(id: ConversationId, names: &[&str], view: &mut View) -> anyhow::Result<()> {

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use threadline::item;
-use threadline_core::history::Proposal;
+use threadline_core::history::fact::Note;
+use threadline_core::history::{Proposal, Proposed};
 use threadline_core::id::{AgentId, ConversationId, Seq};
-use threadline_core::inbox::{Body, Command, Item};
-use threadline_core::store::{self, Lease, StoreError};
+use threadline_core::inbox::{Body, Command, Item, ItemNumber};
+use threadline_core::store::{self, Lease, Queued, StoreError};
 use tokio::time::{Instant, sleep};
 
 use crate::compose::Parts;
@@ -14,51 +15,114 @@ use crate::talk::delivered;
 
 /// How long a command holds a conversation.
 const LEASE_MS: u64 = 30_000;
-/// How long a conversation is held to see that nobody else has it.
-const GLANCE_MS: u64 = 1_000;
 /// How long to give a process that drives a conversation to take in what came.
 const TAKEN: Duration = Duration::from_millis(1_500);
+/// How long to wait until such a process has done what came.
+const DELIVERY: Duration = Duration::from_secs(10);
+/// How often to look whether anyone drives a conversation.
+const LOOK: Duration = Duration::from_millis(500);
 /// How long to wait before looking again.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// Changes a conversation: at once if nobody drives it, else through whoever does. Gives the entry
-/// that says so; none if it takes a driver.
+/// that says so.
 pub(super) async fn change(
     parts: &Parts,
     id: ConversationId,
     agent: Option<AgentId>,
     command: Command,
 ) -> anyhow::Result<Seq> {
-    match parts.store.acquire(id, LEASE_MS).await {
-        Ok(lease) => {
-            let outcome = append(parts, id, agent, command, &lease).await;
-            parts.store.release(&lease).await?;
-            outcome
-        }
-        Err(StoreError::Held { .. }) => {
-            let item = Item { to: agent, ..item(Body::Command(command)) };
-            parts.store.enqueue(id, &item).await?;
-            delivered(&*parts.store, id, &item).await
-        }
-        Err(error) => Err(error.into()),
-    }
+    let item = Item { to: agent, ..item(Body::Command(command.clone())) };
+    let alone = async |takes| {
+        let (_, history) = store::open(&*parts.store, id, &parts.counter).await?;
+        let agent = agent.or_else(|| history.state().primary());
+        let fact = command.clone().fact(&history, agent).map_err(anyhow::Error::msg)?;
+        let Some((of, fact)) = fact else {
+            anyhow::bail!("only who drives a conversation can do this: do it in its chat");
+        };
+        let proposal = Proposal { takes, ..Proposal::new(of, fact, &parts.counter) };
+        Ok(history.propose([proposal], parts.stamp())?)
+    };
+    done(parts, id, &item, alone).await
 }
 
-/// Changes a conversation that nobody else has.
-async fn append(
+/// Has something done to a conversation: by this process if nobody drives it, else by whoever
+/// does. Gives the entry that says so.
+pub(super) async fn done(
     parts: &Parts,
     id: ConversationId,
-    agent: Option<AgentId>,
-    command: Command,
-    lease: &Lease,
+    item: &Item,
+    alone: impl AsyncFn(Option<ItemNumber>) -> anyhow::Result<Proposed>,
 ) -> anyhow::Result<Seq> {
-    let (_, history) = store::open(&*parts.store, id, &parts.counter).await?;
-    let agent = agent.or_else(|| history.state().primary());
-    let fact = command.fact(&history, agent).map_err(anyhow::Error::msg)?;
-    let Some((of, fact)) = fact else { anyhow::bail!("this takes more than one entry") };
-    let proposal = Proposal::new(of, fact, &parts.counter);
-    let proposed = history.propose([proposal], parts.stamp())?;
-    Ok(store::append(&*parts.store, lease, proposed).await?.head())
+    let store = &*parts.store;
+    if let Some(lease) = free(parts, id).await? {
+        let outcome = append(parts, &lease, alone(None).await).await;
+        store.release(&lease).await?;
+        return outcome;
+    }
+    let (until, mut look_at) = (Instant::now() + DELIVERY, Instant::now() + LOOK);
+    while store.enqueue(id, item).await?.taken.is_none() {
+        let now = Instant::now();
+        anyhow::ensure!(
+            now < until,
+            "another process is busy with this conversation: it takes this in as soon as it can"
+        );
+        if now >= look_at {
+            look_at = now + LOOK;
+            // Whoever drove it may be gone without having seen this.
+            if let Some(lease) = free(parts, id).await? {
+                let outcome = take(parts, id, &lease, item, &alone).await;
+                store.release(&lease).await?;
+                outcome?;
+                continue;
+            }
+        }
+        sleep(LOOK_AGAIN).await;
+    }
+    delivered(store, id, item).await
+}
+
+/// Does what an item says under a lease, unless that was done: what cannot be done is taken too,
+/// with a note that says why.
+async fn take(
+    parts: &Parts,
+    id: ConversationId,
+    lease: &Lease,
+    item: &Item,
+    alone: &impl AsyncFn(Option<ItemNumber>) -> anyhow::Result<Proposed>,
+) -> anyhow::Result<()> {
+    let Queued { number, taken: None } = parts.store.enqueue(id, item).await? else {
+        return Ok(());
+    };
+    let takes = Some(number);
+    let proposed = match alone(takes).await {
+        Ok(proposed) => proposed,
+        Err(why) => {
+            let (_, history) = store::open(&*parts.store, id, &parts.counter).await?;
+            let note = Note { category: "refused".into(), text: why.to_string().into() };
+            let note = Proposal::new(AgentId::CONVERSATION, note, &parts.counter);
+            history.propose([Proposal { takes, ..note }], parts.stamp())?
+        }
+    };
+    append(parts, lease, Ok(proposed)).await.map(drop)
+}
+
+/// Appends what is proposed; gives its last entry.
+async fn append(
+    parts: &Parts,
+    lease: &Lease,
+    proposed: anyhow::Result<Proposed>,
+) -> anyhow::Result<Seq> {
+    Ok(store::append(&*parts.store, lease, proposed?).await?.head())
+}
+
+/// The right to append to a conversation, if nobody has it.
+async fn free(parts: &Parts, id: ConversationId) -> anyhow::Result<Option<Lease>> {
+    match parts.store.acquire(id, LEASE_MS).await {
+        Ok(lease) => Ok(Some(lease)),
+        Err(StoreError::Held { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// What became of something that was put into an inbox.
@@ -71,35 +135,41 @@ pub(super) enum Became {
     Nobody,
 }
 
-/// Looks what becomes of an item in its first moments.
+/// Looks what becomes of items in their first moments.
 pub(super) async fn became(
     parts: &Parts,
     id: ConversationId,
-    item: &Item,
-) -> anyhow::Result<Became> {
+    items: &[Item],
+) -> anyhow::Result<Vec<Became>> {
     let until = Instant::now() + TAKEN;
-    let mut held = false;
-    loop {
-        // The same item again only tells what became of it.
-        if parts.store.enqueue(id, item).await?.taken.is_some() {
-            return Ok(Became::Taken(delivered(&*parts.store, id, item).await?));
-        }
-        if Instant::now() >= until {
-            return Ok(if held { Became::Waits } else { Became::Nobody });
-        }
-        held |= is_driven(parts, id).await?;
+    let mut waiting = true;
+    while waiting && Instant::now() < until {
         sleep(LOOK_AGAIN).await;
+        waiting = false;
+        for item in items {
+            // The same item again only tells what became of it.
+            waiting |= parts.store.enqueue(id, item).await?.taken.is_none();
+        }
     }
+    let driven = !waiting || is_driven(parts, id).await?;
+    let mut all = Vec::new();
+    for item in items {
+        all.push(if parts.store.enqueue(id, item).await?.taken.is_some() {
+            Became::Taken(delivered(&*parts.store, id, item).await?)
+        } else if driven {
+            Became::Waits
+        } else {
+            Became::Nobody
+        });
+    }
+    Ok(all)
 }
 
 /// Whether another process drives a conversation.
 pub(super) async fn is_driven(parts: &Parts, id: ConversationId) -> anyhow::Result<bool> {
-    match parts.store.acquire(id, GLANCE_MS).await {
-        Ok(lease) => {
-            parts.store.release(&lease).await?;
-            Ok(false)
-        }
-        Err(StoreError::Held { .. }) => Ok(true),
-        Err(error) => Err(error.into()),
+    let lease = free(parts, id).await?;
+    if let Some(lease) = &lease {
+        parts.store.release(lease).await?;
     }
+    Ok(lease.is_none())
 }

@@ -19,7 +19,7 @@ use threadline_core::store::StoreError;
 use self::slash::Slash;
 use super::agent::Plan;
 use super::resume::{Where, unfinished};
-use super::run::{print, print_name, tell_waking};
+use super::run::{print, print_name, print_others, tell_waking};
 use super::{agent, list, show};
 use crate::args::{AgentOptions, Bounds, Chat};
 use crate::compose::Parts;
@@ -30,6 +30,8 @@ use crate::view::{self, Line, View, aside, remark};
 
 /// The exit code of someone who left before the end.
 const LEFT: u8 = 130;
+/// The exit code of a turn that waits for a person.
+const ASKED: u8 = 4;
 /// How long a conversation is held to see that nobody else has it.
 const GLANCE_MS: u64 = 1_000;
 /// How many messages are shown of a conversation that goes on.
@@ -139,7 +141,7 @@ impl Room<'_> {
             if self.interactive {
                 self.view.prompt("› ")?;
             }
-            match self.hear().await? {
+            match self.hear(false).await? {
                 Heard::Line(line) if line.trim().is_empty() => {}
                 Heard::Line(line) => {
                     if self.answer(&line).await? == Then::Leave {
@@ -207,12 +209,16 @@ impl Room<'_> {
             Where::Inside(turn) => {
                 aside(Line::new().dim("· going on with what was under way"));
                 self.within()?.start();
-                self.turn(&Followed::Turn(turn), None).await
+                let then = self.turn(&Followed::Turn(turn), None).await?;
+                self.new_line()?;
+                Ok(then)
             }
             Where::Before(item) => {
                 aside(Line::new().dim("· going on with what was said last"));
                 self.within()?.start();
-                self.turn(&Followed::Item(*item), None).await
+                let then = self.turn(&Followed::Item(*item), None).await?;
+                self.new_line()?;
+                Ok(then)
             }
             Where::Due => {
                 self.within()?.start();
@@ -237,13 +243,13 @@ impl Room<'_> {
         Ok(())
     }
 
-    /// Waits for a line.
-    async fn hear(&mut self) -> anyhow::Result<Heard> {
+    /// Waits for a line, or for something else that is worth to be shown.
+    async fn hear(&mut self, asking: bool) -> anyhow::Result<Heard> {
         loop {
             let (stage, interactive) = (&mut self.stage, self.interactive);
             let overheard = async {
                 match stage {
-                    Stage::Within(talk) if interactive => talk.overhear().await,
+                    Stage::Within(talk) if interactive => talk.overhear(asking).await,
                     Stage::Within(_) | Stage::Before { .. } => std::future::pending().await,
                 }
             };
@@ -284,7 +290,11 @@ impl Room<'_> {
             },
             None => match self.say(line).await {
                 Err(error) if error.is::<Unheard>() => {
-                    self.wrong(&crate::report::chain(&error));
+                    let hint = match error.downcast_ref() {
+                        Some(Unheard::Nobody { .. }) => "; @@ says an @",
+                        Some(Unheard::Blank) | None => "",
+                    };
+                    self.wrong(&format!("{error}{hint}"));
                     Ok(Then::GoOn)
                 }
                 said => said,
@@ -294,13 +304,15 @@ impl Room<'_> {
 
     async fn say(&mut self, text: &str) -> anyhow::Result<Then> {
         let (to, text) = To::read(text);
+        if text.trim().is_empty() {
+            return Err(Unheard::Blank.into());
+        }
         if let (To::One(name), Stage::Before { plan, .. }) = (&to, &self.stage) {
             plan.check_agent(name)?;
         }
         self.begin().await?;
         let route = self.route.clone();
-        let Stage::Within(talk) = &mut self.stage else { return Ok(Then::GoOn) };
-        let items = talk.say(&to, text, route).await?;
+        let items = self.talk_mut()?.say(&to, text, route).await?;
         let many = items.len() > 1;
         for item in items {
             let whose = within(&self.stage)?.name_of(&item).filter(|_| many);
@@ -308,7 +320,10 @@ impl Room<'_> {
                 return Ok(Then::Leave);
             }
         }
-        Ok(Then::GoOn)
+        // Others may have been given something to do, and may ask about it.
+        let then = self.turn(&Followed::All, None).await?;
+        self.new_line()?;
+        Ok(then)
     }
 
     /// Shows what goes on by itself or because of other terminals, and asks what is asked.
@@ -331,7 +346,10 @@ impl Room<'_> {
                     self.code = LEFT;
                     return Ok(Then::Leave);
                 }
-                Came::Rest => return Ok(Then::GoOn),
+                Came::Rest => {
+                    print_others(talk, live, self.view).await?;
+                    return Ok(Then::GoOn);
+                }
                 Came::To(Ending::Approval(calls), ..) if self.interactive => {
                     if self.ask_about(&calls).await? == Then::Leave {
                         return Ok(Then::Leave);
@@ -344,9 +362,6 @@ impl Room<'_> {
                     let report = print(talk, &ending, input, time_up, live, self.view).await?;
                     if report.exit_code != 0 && !self.interactive {
                         self.code = report.exit_code;
-                    }
-                    if self.interactive {
-                        self.view.line(&Line::new())?;
                     }
                     // Nobody is there to answer, and what comes next would wait for that.
                     let asked = matches!(ending, Ending::Approval(_));
@@ -373,16 +388,14 @@ impl Room<'_> {
 
     /// Changes the conversation; what comes of it is not shown as an answer would be.
     async fn change(&mut self, body: Body) -> anyhow::Result<Seq> {
-        let seq = self.within()?.change(body).await?;
-        self.pass_over().await?;
-        Ok(seq)
+        self.talk_mut()?.change(body).await
     }
 
-    /// Passes over what happened so far: whoever did it knows.
-    async fn pass_over(&mut self) -> anyhow::Result<()> {
+    /// The conversation, which has begun.
+    fn talk_mut(&mut self) -> anyhow::Result<&mut Talk> {
         match &mut self.stage {
-            Stage::Within(talk) => talk.pass_over().await,
-            Stage::Before { .. } => Ok(()),
+            Stage::Within(talk) => Ok(talk),
+            Stage::Before { .. } => anyhow::bail!("nothing was said yet"),
         }
     }
 
@@ -409,7 +422,9 @@ impl Room<'_> {
         if let Stage::Within(talk) = &self.stage {
             talk.runtime().stop().await;
             if !self.view.json {
-                tell_waking(self.parts, talk.id()).await?;
+                if self.code != ASKED {
+                    tell_waking(self.parts, talk.id()).await?;
+                }
                 remark(&format!("to come back: threadline chat {}", talk.id()));
             }
         }

@@ -20,7 +20,7 @@ pub(crate) async fn run(
     let conversation = parts.find(&arguments.conversation).await?;
     let offer = parts.offer_for(config, conversation.id).await?;
     let setup = parts.setup(config, offer, None, &Bounds::default())?;
-    let talk = Talk::new(setup.runtime()?, conversation.id, conversation.head).await?;
+    let mut talk = Talk::new(setup.runtime()?, conversation.id, conversation.head).await?;
     let command = if arguments.undo {
         Command::UndoRecap
     } else {

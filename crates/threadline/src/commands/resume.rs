@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
-use threadline::{Ending, ending};
+use threadline::{Ending, busy, ending};
 use threadline_core::clock::Clock as _;
 use threadline_core::history::fact::Fact;
 use threadline_core::id::{ConversationId, Seq};
@@ -103,8 +103,9 @@ pub(super) async fn unfinished(
     let (_, history) = store::open(&*parts.store, id, &parts.counter).await?;
     let state = history.state();
     let primary = state.primary().and_then(|agent| history.agent(agent));
-    let mut agents = state.agents.values().filter(|agent| agent.present && agent.in_turn());
-    if let Some(turn) = agents.find_map(|agent| agent.turn.as_ref()) {
+    // Those whom nobody waits for: what works for them ends with them.
+    let mut turns = busy(&history).filter_map(|agent| history.agent(agent)?.turn.as_ref());
+    if let Some(turn) = turns.next() {
         return Ok(Where::Inside(turn.start));
     }
     let waiting = parts.store.waiting(id, ItemNumber(0), WAITING).await?;

@@ -3,60 +3,32 @@
 use anyhow::Context as _;
 use threadline::item;
 use threadline_core::history::History;
+use threadline_core::history::batch::Taken;
 use threadline_core::id::{ConversationId, Seq};
-use threadline_core::inbox::{Body, Command};
-use threadline_core::store::{self, StoreError};
+use threadline_core::inbox::{Body, Command, ItemNumber};
+use threadline_core::store;
 
+use super::change::done;
 use crate::args::Rewind;
 use crate::compose::Parts;
-use crate::talk::delivered;
 use crate::view::{Line, View, counted};
-
-/// How long a command holds a conversation.
-const LEASE_MS: u64 = 30_000;
 
 pub(crate) async fn run(parts: &Parts, arguments: &Rewind, view: &mut View) -> anyhow::Result<()> {
     let id = parts.find(&arguments.conversation).await?.id;
-    let (to, history) = match parts.store.acquire(id, LEASE_MS).await {
-        Ok(lease) => {
-            let outcome = rewind(parts, arguments, id, &lease).await;
-            parts.store.release(&lease).await?;
-            outcome?
-        }
-        // Whoever drives it does this too.
-        Err(StoreError::Held { .. }) => through_inbox(parts, arguments, id).await?,
-        Err(error) => return Err(error.into()),
-    };
-    tell(arguments, id, to, &history, view)
-}
-
-/// Rewinds a conversation that nobody else has.
-async fn rewind(
-    parts: &Parts,
-    arguments: &Rewind,
-    id: ConversationId,
-    lease: &store::Lease,
-) -> anyhow::Result<(Seq, History)> {
-    let (_, history) = store::open(&*parts.store, id, &parts.counter).await?;
-    let to = destination(parts, arguments, id, &history).await?;
-    let (past, aftermath) = store::past(&*parts.store, id, to, &parts.counter).await?;
-    let proposed = history.propose_rewind(&past, &aftermath, parts.stamp())?;
-    Ok((to, store::append(&*parts.store, lease, proposed).await?))
-}
-
-/// Has another process rewind a conversation that it drives.
-async fn through_inbox(
-    parts: &Parts,
-    arguments: &Rewind,
-    id: ConversationId,
-) -> anyhow::Result<(Seq, History)> {
     let (_, history) = store::open(&*parts.store, id, &parts.counter).await?;
     let to = destination(parts, arguments, id, &history).await?;
     let item = item(Body::Command(Command::Rewind { to }));
-    parts.store.enqueue(id, &item).await?;
-    delivered(&*parts.store, id, &item).await?;
+    let alone = async |item: Option<ItemNumber>| {
+        let (_, history) = store::open(&*parts.store, id, &parts.counter).await?;
+        let (past, aftermath) = store::past(&*parts.store, id, to, &parts.counter).await?;
+        let mut proposed = history.propose_rewind(&past, &aftermath, parts.stamp())?;
+        let seq = proposed.batch.base.next();
+        proposed.batch.taken.extend(item.map(|item| Taken { item, seq }));
+        Ok(proposed)
+    };
+    done(parts, id, &item, alone).await?;
     let (_, history) = store::open(&*parts.store, id, &parts.counter).await?;
-    Ok((to, history))
+    tell(arguments, id, to, &history, view)
 }
 
 fn tell(

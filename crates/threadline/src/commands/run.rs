@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use threadline::Ending;
+use threadline::{Ending, asked};
 use threadline_core::history::batch::State;
 use threadline_core::id::{ConversationId, Seq};
 use threadline_core::inbox::{Body, Command};
+use threadline_core::store;
 use tokio::time::Instant;
 
 use super::agent;
@@ -22,6 +23,8 @@ use crate::view::{Line, View, aside, remark};
 
 /// The exit code of someone who left before the end.
 const LEFT: u8 = 130;
+/// The exit code of a turn that waits for a person, or was declined something.
+const ASKED: u8 = 4;
 
 pub(crate) async fn run(
     parts: &Parts,
@@ -37,8 +40,12 @@ pub(crate) async fn run(
     let options = &arguments.agent;
     let plan = agent::Plan::new(config, options)?;
     let workspace = options.workspace.folder.as_deref();
+    let to = arguments.to.as_deref().map_or(To::Primary, To::named);
     let mut talk = match &arguments.conversation {
         None => {
+            if let To::One(name) = &to {
+                plan.check_agent(name)?;
+            }
             let mut offer = Parts::offer(config)?;
             plan.offer(&mut offer).await?;
             agent::begin(parts.setup(config, offer, workspace, &arguments.bounds)?, &plan).await?
@@ -48,7 +55,7 @@ pub(crate) async fn run(
             let mut offer = parts.offer_for(config, conversation.id).await?;
             plan.offer(&mut offer).await?;
             let setup = parts.setup(config, offer, workspace, &arguments.bounds)?;
-            let talk = Talk::new(setup.runtime()?, conversation.id, conversation.head).await?;
+            let mut talk = Talk::new(setup.runtime()?, conversation.id, conversation.head).await?;
             if let (Some(text), Some(_)) = (&plan.instruction, &options.instruction) {
                 let body = Body::Command(Command::Instruct { text: text.as_str().into() });
                 talk.change(body).await.context("could not set the instruction")?;
@@ -57,7 +64,6 @@ pub(crate) async fn run(
         }
     };
     tell_conversation(talk.id(), view);
-    let to = arguments.to.as_deref().map_or(To::Primary, To::named);
     let items = talk.say(&to, &task, plan.named.clone()).await?;
     let mut worst = 0;
     for item in &items {
@@ -68,7 +74,8 @@ pub(crate) async fn run(
         worst = if worst == 0 { code } else { worst };
     }
     talk.runtime().stop().await;
-    if !view.json {
+    // Who is told of a question needs not be told twice.
+    if !view.json && worst != ASKED {
         tell_waking(parts, talk.id()).await?;
     }
     Ok(ExitCode::from(worst))
@@ -77,12 +84,18 @@ pub(crate) async fn run(
 /// Says so if agents still work, or will want to be woken, when nobody is here any more.
 pub(super) async fn tell_waking(parts: &Parts, id: ConversationId) -> anyhow::Result<()> {
     let sums = parts.store.conversation(id).await?.sums;
+    let (_, history) = store::open(&*parts.store, id, &parts.counter).await?;
     let told = match (sums.state, sums.wake_at) {
-        (State::Resting, Some(at)) => format!("something is due at {at}"),
-        (State::Working, _) => "agents have not finished".to_owned(),
-        (State::Resting | State::Waiting, _) => return Ok(()),
+        (State::Working, _) => "agents have not finished: threadline watch goes on".to_owned(),
+        (State::Waiting, _) if asked(&history).next().is_some() => {
+            format!("agents ask to be allowed something: threadline approve {id}")
+        }
+        (State::Resting | State::Waiting, Some(at)) => {
+            format!("something is due at {at}: threadline watch sees to it")
+        }
+        (State::Resting | State::Waiting, None) => return Ok(()),
     };
-    aside(Line::new().dim(format!("· {told}: threadline watch sees to it")));
+    aside(Line::new().dim(format!("· {told}")));
     Ok(())
 }
 
@@ -119,7 +132,10 @@ async fn follow(
     let id = talk.id();
     let (ending, input, time_up) = match came? {
         Came::To(ending, input, time_up) => (ending, input, time_up),
-        Came::Rest => return Ok(Some(0)),
+        Came::Rest => {
+            print_others(talk, live, view).await?;
+            return Ok(Some(0));
+        }
         Came::Quit => {
             remark(&format!("left as it is; to go on: threadline resume {id}"));
             return Ok(None);
@@ -129,6 +145,21 @@ async fn follow(
         print_name(whose.as_deref(), view)?;
     }
     Ok(Some(print(talk, &ending, input, time_up, live, view).await?.exit_code))
+}
+
+/// Prints what came of turns that nobody here asked for, unless it was shown as it came.
+pub(super) async fn print_others(
+    talk: &mut Talk,
+    live: bool,
+    view: &mut View,
+) -> anyhow::Result<()> {
+    for (name, input, ending) in talk.others().await? {
+        if !live {
+            print_name(name.as_deref(), view)?;
+            print(talk, &ending, Some(input), TimeUp(false), live, view).await?;
+        }
+    }
+    Ok(())
 }
 
 /// Says whose answer comes next, if someone is named.

@@ -30,10 +30,7 @@ pub(crate) async fn run(parts: &Parts, arguments: &Send, view: &mut View) -> any
     for item in &items {
         parts.store.enqueue(id, item).await?;
     }
-    let mut all = Vec::new();
-    for item in &items {
-        all.push(became(parts, id, item).await?);
-    }
+    let all = became(parts, id, &items).await?;
     tell(id, &all, view)
 }
 

@@ -315,9 +315,11 @@ fn print_header(
     Ok(())
 }
 
-/// The agent that a person means, by name or number.
+/// The agent that a person means, by name or number: of several of a name the one that is there, or
+/// else the one that left last.
 pub(crate) fn find_agent(meant: &str, agents: &[AgentSums]) -> anyhow::Result<AgentId> {
-    let by_name = agents.iter().find(|agent| agent.name == meant).map(|agent| agent.agent);
+    let named = agents.iter().filter(|agent| agent.name == meant);
+    let by_name = named.max_by_key(|agent| (agent.present, agent.agent)).map(|agent| agent.agent);
     let by_number = || meant.parse().ok().map(AgentId);
     let known = |id: &AgentId| {
         *id == AgentId::CONVERSATION || agents.iter().any(|agent| agent.agent == *id)

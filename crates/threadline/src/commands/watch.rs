@@ -1,29 +1,31 @@
 //! `threadline watch`: driving what is due, in the foreground, and telling what happens.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod teller;
+mod told;
+
+use std::collections::BTreeMap;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Serialize;
-use threadline_core::drive::Notice;
-use threadline_core::history::entry::Entry;
-use threadline_core::history::fact::{Fact, Sender};
-use threadline_core::history::one_line;
-use threadline_core::history::sections::{self, Level};
+use threadline_core::clock::{Clock as _, Timestamp};
+use threadline_core::history::batch::State;
 use threadline_core::id::{ConversationId, Seq};
-use threadline_core::store::StoreError;
-use threadline_runtime::{News, Runtime, Settled, WatchError};
+use threadline_core::inbox::ItemNumber;
+use threadline_core::store::{Conversation, Origin, StoreError};
+use threadline_runtime::{Runtime, Settled};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
+use self::teller::{Followed, Teller, Whose};
+use self::told::Told;
 use crate::args::{Bounds, Watch};
 use crate::compose::Parts;
 use crate::config::Config;
 use crate::offer::market::Market;
 use crate::talk::{Cast, Signals};
 use crate::view::{Line, View, aside};
-use crate::words;
 
 /// How often to look for what is due, and for what other processes do.
 const LOOK: Duration = Duration::from_millis(500);
@@ -34,8 +36,8 @@ const CLAIM_MS: u64 = 10_000;
 /// How long a conversation that did not move is let be, at least and at most.
 const LET_BE: Duration = Duration::from_secs(2);
 const LET_BE_CAP: Duration = Duration::from_mins(1);
-/// How much of a text stands on a line.
-const LINE_CAP: usize = 300;
+/// How many items of an inbox are read at a time.
+const ITEMS: usize = 256;
 /// How many lines wait to be printed.
 const AHEAD: usize = 256;
 
@@ -59,7 +61,7 @@ pub(crate) async fn run(
         market,
         runtime: runtime.clone(),
         sender,
-        followed: BTreeSet::new(),
+        followed: Followed::default(),
         let_be: BTreeMap::new(),
         tasks: JoinSet::new(),
     };
@@ -68,9 +70,7 @@ pub(crate) async fn run(
         aside(Line::new().dim(format!("watching {what}; Ctrl-C ends it, and nothing is lost")));
     }
     if let Some(only) = &only {
-        watch.want_models(only.id).await;
-        watch.follow(only.id, only.head, Whose::All).await?;
-        watch.start(only.id);
+        watch.follow(only.id, only.head).await?;
     }
     let only = only.map(|only| only.id);
     let mut signals = Signals::new()?;
@@ -80,7 +80,7 @@ pub(crate) async fn run(
         tokio::select! {
             biased;
             _ = signals.next() => break,
-            Some(line) = told.recv() => print(&line, view)?,
+            Some(line) = told.recv() => line.print(view)?,
             _ = looks.tick() => watch.take_up(only).await?,
         }
     }
@@ -91,50 +91,122 @@ pub(crate) async fn run(
 /// What this process looks after.
 struct Shift<'a> {
     parts: &'a Parts,
-    market: std::sync::Arc<Market>,
+    market: Arc<Market>,
     runtime: Runtime,
     sender: mpsc::Sender<Told>,
-    /// The conversations that are told of.
-    followed: BTreeSet<ConversationId>,
-    /// When a conversation that did not move is looked at again, how long that was, and where it
-    /// stood.
-    let_be: BTreeMap<ConversationId, (Instant, Duration, Seq)>,
+    followed: Followed,
+    let_be: BTreeMap<ConversationId, LetBe>,
     tasks: JoinSet<()>,
+}
+
+/// A conversation that was taken up, and is let be for a while if it does not move.
+struct LetBe {
+    until: Instant,
+    pause: Duration,
+    /// Where it stood.
+    head: Seq,
+    /// The newest item that waited for it.
+    newest: ItemNumber,
 }
 
 impl Shift<'_> {
     /// Has what is due driven.
     async fn take_up(&mut self, only: Option<ConversationId>) -> anyhow::Result<()> {
-        let store = &self.parts.store;
-        let leases = match only {
-            Some(id) => {
-                // One that is due and that nobody has.
-                self.runtime.look(id).await?;
-                return Ok(());
-            }
-            None => store.claim(AT_ONCE, CLAIM_MS).await?,
-        };
         while self.tasks.try_join_next().is_some() {}
         let now = Instant::now();
-        for lease in leases {
-            // Whoever drives it takes it anew.
-            store.release(&lease).await?;
-            let id = lease.conversation;
-            let head = store.conversation(id).await?.head;
-            if let Some((until, pause, stood)) = self.let_be.get_mut(&id) {
-                if *stood == head && now < *until {
-                    continue;
+        self.let_be.retain(|_, let_be| now < let_be.until + LET_BE_CAP);
+        let due = match only {
+            Some(id) => self.is_due(id).await?.then_some(id).into_iter().collect(),
+            None => self.due().await?,
+        };
+        let mut taken = 0;
+        for id in due {
+            let head = self.parts.store.conversation(id).await?.head;
+            if taken < AT_ONCE && self.is_to_move(id, head, now).await? {
+                taken += 1;
+                self.want_models(id).await;
+                match only {
+                    // All of it is told anyway.
+                    Some(_) => self.start(id),
+                    None => self.drive(id, head).await?,
                 }
-                *pause = if *stood == head { (*pause * 2).min(LET_BE_CAP) } else { LET_BE };
-                (*until, *stood) = (now + *pause, head);
-            } else {
-                self.let_be.insert(id, (now + LET_BE, LET_BE, head));
             }
-            self.want_models(id).await;
-            self.follow(id, head, Whose::Own).await?;
-            self.start(id);
         }
         Ok(())
+    }
+
+    /// The conversations that are due and that nobody has.
+    async fn due(&self) -> Result<Vec<ConversationId>, StoreError> {
+        let store = &self.parts.store;
+        // Those that are let be are due as well, and must not stand in front of the others.
+        let leases = store.claim(AT_ONCE + self.let_be.len(), CLAIM_MS).await?;
+        for lease in &leases {
+            // Whoever drives it takes it anew.
+            store.release(lease).await?;
+        }
+        Ok(leases.into_iter().map(|lease| lease.conversation).collect())
+    }
+
+    /// Whether a conversation is due and nobody has it.
+    async fn is_due(&self, id: ConversationId) -> Result<bool, StoreError> {
+        let (store, now) = (&self.parts.store, self.parts.clock.now());
+        let Conversation { sums, origin, .. } = store.conversation(id).await?;
+        let has_come = |at: Option<Timestamp>| at.is_some_and(|at| at <= now);
+        // A copy may go on elsewhere: what is said to it here makes it one of its own.
+        let by_itself = sums.state == State::Working || has_come(sums.wake_at);
+        let due = (by_itself && origin == Origin::Own) || {
+            let waiting = store.waiting(id, ItemNumber(0), ITEMS).await?;
+            waiting.iter().any(|(_, item)| item.due.is_none() || has_come(item.due))
+        };
+        if !due {
+            return Ok(false);
+        }
+        match store.acquire(id, CLAIM_MS).await {
+            Ok(lease) => store.release(&lease).await.map(|()| true),
+            Err(StoreError::Held { .. } | StoreError::MovedAway(_)) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether a conversation that is due can be expected to move. One that did not is let be for a
+    /// while, unless something has come since.
+    async fn is_to_move(
+        &mut self,
+        id: ConversationId,
+        head: Seq,
+        now: Instant,
+    ) -> Result<bool, StoreError> {
+        let known = self.let_be.get(&id).map(|let_be| let_be.newest);
+        let newest = self.newest(id, known.unwrap_or_default()).await?;
+        let new = LetBe { until: now + LET_BE, pause: LET_BE, head, newest };
+        let next = match self.let_be.get(&id) {
+            Some(LetBe { until, pause, head: stood, .. })
+                if *stood == head && known == Some(newest) =>
+            {
+                if now < *until {
+                    return Ok(false);
+                }
+                let pause = (*pause * 2).min(LET_BE_CAP);
+                LetBe { until: now + pause, pause, ..new }
+            }
+            Some(_) | None => new,
+        };
+        self.let_be.insert(id, next);
+        Ok(true)
+    }
+
+    /// The newest item that waits for a conversation, at least as new as one that is known.
+    async fn newest(
+        &self,
+        id: ConversationId,
+        known: ItemNumber,
+    ) -> Result<ItemNumber, StoreError> {
+        let mut newest = known;
+        loop {
+            let waiting = self.parts.store.waiting(id, newest, ITEMS).await?;
+            let Some((last, _)) = waiting.last() else { return Ok(newest) };
+            newest = *last;
+        }
     }
 
     /// Makes the models that a conversation asks for by name ones that can be asked.
@@ -145,47 +217,37 @@ impl Shift<'_> {
         }
     }
 
-    /// Tells what happens in a conversation from an entry on, unless that is told already: what
-    /// happens in this process, or everywhere.
-    async fn follow(
-        &mut self,
-        id: ConversationId,
-        after: Seq,
-        whose: Whose,
-    ) -> Result<(), StoreError> {
-        if !self.followed.insert(id) {
-            return Ok(());
-        }
-        let mut cast = Cast::new(&self.parts.store.agents(id).await?);
-        let (runtime, sender) = (self.runtime.clone(), self.sender.clone());
-        let watch = move |runtime: &Runtime, after| match whose {
-            Whose::Own => runtime.watch(id, after),
-            Whose::All => runtime.watch(id, after).looking(LOOK),
-        };
-        let mut watcher = watch(&runtime, after);
-        self.tasks.spawn(async move {
-            loop {
-                let told = match watcher.next().await {
-                    Ok(News::Notice(Notice::Entry(entry))) => {
-                        cast.see(&entry);
-                        Told::of(id, &cast, &entry)
-                    }
-                    Ok(_) => None,
-                    Err(WatchError::CutOff(cut)) => {
-                        watcher = watch(&runtime, cut.0);
-                        None
-                    }
-                    Err(WatchError::Store(error)) => Some(Told::failed(id, error.to_string())),
-                };
-                let failed = told.as_ref().is_some_and(|told| told.seq.is_none());
-                if let Some(told) = told
-                    && (sender.send(told).await.is_err() || failed)
-                {
-                    return;
-                }
-            }
-        });
+    /// Tells for good what happens in a conversation, wherever it does.
+    async fn follow(&mut self, id: ConversationId, after: Seq) -> Result<(), StoreError> {
+        let teller = self.teller(id, Whose::All).await?;
+        let watcher = teller.watch(after);
+        self.tasks.spawn(teller.run(watcher));
         Ok(())
+    }
+
+    /// Has a conversation driven, and tells what happens in it from an entry on, unless that is
+    /// told already.
+    async fn drive(&mut self, id: ConversationId, after: Seq) -> Result<(), StoreError> {
+        let teller = self.teller(id, Whose::Own).await?;
+        let all = self.followed.clone();
+        // Whoever is about to stop telling sees either both, that it was taken up and that it is
+        // driven, or neither.
+        let mut followed = all.lock();
+        let rounds = followed.entry(id).or_default();
+        *rounds += 1;
+        let watcher = (*rounds == 1).then(|| teller.watch(after));
+        self.start(id);
+        drop(followed);
+        if let Some(watcher) = watcher {
+            self.tasks.spawn(teller.run(watcher));
+        }
+        Ok(())
+    }
+
+    async fn teller(&self, id: ConversationId, whose: Whose) -> Result<Teller, StoreError> {
+        let cast = Cast::new(&self.parts.store.agents(id).await?);
+        let (runtime, sender) = (self.runtime.clone(), self.sender.clone());
+        Ok(Teller { id, whose, cast, runtime, sender, followed: self.followed.clone() })
     }
 
     /// Has a conversation driven, and tells if it cannot be.
@@ -198,84 +260,4 @@ impl Shift<'_> {
             }
         });
     }
-}
-
-/// Whose entries are told of.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Whose {
-    /// Those of this process.
-    Own,
-    /// Those of all processes.
-    All,
-}
-
-/// What happened in a conversation, in a line.
-#[derive(Serialize)]
-struct Told {
-    id: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    seq: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    agent: Option<String>,
-    what: &'static str,
-    text: String,
-}
-
-impl Told {
-    fn failed(id: ConversationId, text: String) -> Self {
-        Self { id: id.to_string(), seq: None, agent: None, what: "failed", text }
-    }
-
-    /// What an entry says, if it is worth a line.
-    fn of(id: ConversationId, cast: &Cast, entry: &Entry) -> Option<Self> {
-        let (what, text) = match &entry.fact {
-            Fact::Input(input) => {
-                let text = sections::render(&input.sections, Level::Live).into_owned();
-                let what = match input.from {
-                    Sender::Timer { .. } => "woken",
-                    Sender::Agent { .. } => "task",
-                    Sender::Person { .. } | Sender::System => "input",
-                };
-                (what, text)
-            }
-            Fact::Output(output) => {
-                let calls: Vec<&str> = output.calls().map(|call| &*call.name).collect();
-                match calls.as_slice() {
-                    [] => ("answer", output.text()),
-                    calls => ("calls", calls.join(", ")),
-                }
-            }
-            Fact::ToolFinished(finished) => ("result", words::finished(finished).1),
-            Fact::TurnEnded(ended) => ("ended", words::ended(ended.reason, &ended.detail)),
-            Fact::InvocationFailed(failed) => ("no answer", failed.message.clone()),
-            Fact::ApprovalAsked(asked) => {
-                ("asks", format!("{}: threadline approve {id} {}", asked.call, asked.call))
-            }
-            Fact::Note(note) => ("note", note.text.to_string()),
-            _ => return None,
-        };
-        let agent = cast.name(entry.agent).map(|name| name.to_string());
-        Some(Self { id: id.to_string(), seq: Some(entry.seq.0), agent, what, text })
-    }
-}
-
-fn print(told: &Told, view: &mut View) -> anyhow::Result<()> {
-    if view.json {
-        view.value(told)?;
-    } else {
-        let short = told.id.get(..8).unwrap_or(&told.id);
-        let line = Line::new().name(short).plain("  ");
-        let line = match &told.agent {
-            Some(agent) => line.plain(format!("{agent}  ")),
-            None => line,
-        };
-        let line = match told.what {
-            "failed" | "no answer" | "ended" => line.bad(told.what),
-            "asks" => line.bold(told.what),
-            what => line.dim(what),
-        };
-        view.row(line.plain(format!("  {}", one_line(&told.text, LINE_CAP))))?;
-    }
-    view.finish()?;
-    Ok(())
 }

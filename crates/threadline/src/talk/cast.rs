@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use threadline_core::history::History;
 use threadline_core::history::batch::AgentSums;
 use threadline_core::history::entry::Entry;
 use threadline_core::history::fact::{Fact, Sender};
@@ -27,6 +28,37 @@ impl Cast {
         let names = agents.iter().map(|agent| (agent.agent, agent.name.as_str().into()));
         let gone = agents.iter().filter(|agent| !agent.present).map(|agent| agent.agent);
         Self { names: names.collect(), gone: gone.collect(), ..Self::default() }
+    }
+
+    /// The agents of a history, and who works for whom there.
+    pub(crate) fn of(history: &History) -> Self {
+        let mut cast = Self::default();
+        for (id, agent) in &history.state().agents {
+            cast.names.insert(*id, Arc::clone(&agent.joined.name));
+            if !agent.present {
+                cast.gone.insert(*id);
+            }
+            if let Some(caller) = agent.turn.as_ref().and_then(|turn| turn.caller) {
+                cast.callers.insert(caller.call.output, caller.agent);
+                if agent.in_turn() {
+                    cast.helping.insert(*id);
+                }
+            }
+        }
+        let replies = history.state().replies.iter();
+        cast.callers.extend(replies.map(|reply| (reply.call.output, reply.to)));
+        cast
+    }
+
+    /// Takes in who is there now.
+    pub(crate) fn meet(&mut self, history: &History) {
+        let Self { names, gone, .. } = Self::of(history);
+        (self.names, self.gone) = (names, gone);
+    }
+
+    /// An agent is not there any more.
+    pub(crate) fn miss(&mut self, agent: AgentId) {
+        self.gone.insert(agent);
     }
 
     /// Takes in what an entry says of them.
@@ -130,17 +162,23 @@ impl To {
 
 /// Why a message could not be said.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct Unheard(pub(crate) String);
+pub(crate) enum Unheard {
+    /// Nobody has this name.
+    #[error("there is no agent named {name:?}; {hint}")]
+    Nobody { name: String, hint: String },
+    /// It says nothing.
+    #[error("there is nothing in the message")]
+    Blank,
+}
 
 impl Unheard {
     /// Nobody has this name; these are there.
     pub(crate) fn nobody(name: &str, there: &[&str]) -> Self {
         let hint = match nearest(name, there.iter().copied()) {
-            Some(near) => format!("did you mean @{near}?"),
+            Some(near) => format!("did you mean {near}?"),
             None => format!("there are: {}", there.join(", ")),
         };
-        Self(format!("there is no agent named {name:?}; {hint}; @@ says an @"))
+        Self::Nobody { name: name.to_owned(), hint }
     }
 }
 

@@ -19,6 +19,8 @@ const PAGE: usize = 256;
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     pub(crate) id: String,
+    /// Whose turn it was, if it began.
+    pub(crate) agent: Option<String>,
     /// What it came to, in a word.
     pub(crate) ending: &'static str,
     pub(crate) answer: Option<String>,
@@ -60,8 +62,12 @@ impl Report {
             matches!(&entry.fact, Fact::ApprovalGiven(given) if given.answer == Answer::Deny)
         });
         let verdict = Verdict::of(ending, denied, time_up);
+        let agents = store.agents(id).await?;
+        let agent =
+            entries.first().and_then(|first| agents.iter().find(|a| a.agent == first.agent));
         Ok(Self {
             id: id.to_string(),
+            agent: agent.map(|agent| agent.name.clone()),
             ending: verdict.ending,
             answer: match ending {
                 Ending::Answered { text, .. } => Some(text.clone()),

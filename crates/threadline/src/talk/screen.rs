@@ -11,8 +11,7 @@ use threadline_core::history::fact::{
 };
 use threadline_core::history::one_line;
 use threadline_core::history::sections::{self, Level};
-use threadline_core::id::{AgentId, CallId};
-use threadline_core::inbox::Item;
+use threadline_core::id::{AgentId, CallId, Seq};
 use threadline_core::provider::{BlockIndex, BlockKind, Delta};
 use threadline_core::sanitise;
 use threadline_runtime::News;
@@ -32,12 +31,12 @@ pub(crate) struct Screen<'a> {
     speaking: Option<AgentId>,
     /// Agents whose answer began while another spoke: it is shown when it is whole.
     late: BTreeSet<AgentId>,
-    /// Answers that became whole while another spoke.
-    held: Vec<(AgentId, String)>,
+    /// What was to be shown of others while one spoke.
+    held: Vec<Held>,
     /// Calls whose answers were shown as those of the agents that were called.
     returned: BTreeSet<CallId>,
-    /// The keys of what was said here.
-    own: Vec<Arc<str>>,
+    /// The newest entry of each agent that ended an invocation: what still comes of it was shown.
+    done: BTreeMap<AgentId, Seq>,
     streamed: Streamed,
     /// Where the cursor stands.
     at: At,
@@ -45,6 +44,14 @@ pub(crate) struct Screen<'a> {
     wrapping: Wrapping,
     /// Whether the turn is being stopped: what is still said on the way is not shown.
     stopping: bool,
+}
+
+/// Something that waits for an answer to end.
+enum Held {
+    /// An answer that became whole.
+    Answer(AgentId, String),
+    /// A line beside the answers.
+    Line(Line),
 }
 
 /// How things are shown.
@@ -100,7 +107,7 @@ impl<'a> Screen<'a> {
             late: BTreeSet::new(),
             held: Vec::new(),
             returned: BTreeSet::new(),
-            own: Vec::new(),
+            done: BTreeMap::new(),
             streamed: Streamed::default(),
             at: At::Start,
             wrapping,
@@ -108,9 +115,11 @@ impl<'a> Screen<'a> {
         }
     }
 
-    /// What was said here need not be shown again.
-    pub(crate) fn knows(&mut self, item: &Item) {
-        self.own.push(Arc::clone(&item.client_key));
+    /// Shows what waited for another's answer to end: nothing more comes.
+    pub(crate) fn settle(&mut self, cast: &Cast) -> io::Result<()> {
+        self.end_line()?;
+        self.speaking = None;
+        self.say_held(cast)
     }
 
     /// Whether answers are shown as they come.
@@ -149,9 +158,13 @@ impl<'a> Screen<'a> {
             return Ok(());
         }
         match news {
-            News::Notice(Notice::Delta { agent, delta, .. })
+            News::Notice(Notice::Delta { agent, started, delta })
                 if self.is_live() && !self.stopping =>
             {
+                // Entries may come by way of the store, and overtake what led to them.
+                if self.done.get(agent).is_some_and(|done| done > started) {
+                    return Ok(());
+                }
                 self.delta(cast, *agent, delta)
             }
             News::Notice(Notice::Entry(entry)) => self.entry(cast, entry),
@@ -185,13 +198,31 @@ impl<'a> Screen<'a> {
         Ok(())
     }
 
+    /// Tells a line of an agent, once nobody else is in the middle of saying something.
+    fn tell_of(&mut self, agent: AgentId, line: Line) -> io::Result<()> {
+        if self.at == At::Text && self.speaking.is_some_and(|speaking| speaking != agent) {
+            self.held.push(Held::Line(line));
+            return Ok(());
+        }
+        self.tell(line)
+    }
+
     fn delta(&mut self, cast: &Cast, agent: AgentId, delta: &Delta) -> io::Result<()> {
         if cast.helps(agent) || self.late.contains(&agent) {
             return Ok(());
         }
-        if *self.speaking.get_or_insert(agent) != agent {
-            self.late.insert(agent);
-            return Ok(());
+        let begins = match delta {
+            Delta::Prepared(_) | Delta::Started(_) => true,
+            Delta::Begin { block, .. } => *block == BlockIndex(0),
+            _ => false,
+        };
+        match self.speaking {
+            Some(speaking) if speaking == agent => {}
+            None if begins => self.speaking = Some(agent),
+            None | Some(_) => {
+                self.late.insert(agent);
+                return Ok(());
+            }
         }
         self.streamed.speaker = cast.name(agent);
         match delta {
@@ -263,6 +294,9 @@ impl<'a> Screen<'a> {
 
     fn entry(&mut self, cast: &Cast, entry: &Entry) -> io::Result<()> {
         let agent = entry.agent;
+        if matches!(entry.fact, Fact::Output(_) | Fact::InvocationFailed(_)) {
+            self.done.insert(agent, entry.seq);
+        }
         match &entry.fact {
             Fact::Input(input) => self.input(cast, agent, input),
             Fact::Output(output) => self.output(cast, agent, output),
@@ -276,7 +310,8 @@ impl<'a> Screen<'a> {
                 self.silence(agent);
                 let words = words::ended(ended.reason, &ended.detail);
                 let line = Line::new().bad("·").plain(of(cast, agent));
-                self.tell(line.plain(format!(" {words}")))
+                self.tell_of(agent, line.plain(format!(" {words}")))?;
+                self.say_held(cast)
             }
             Fact::Note(note) if matches!(&*note.category, "refused" | "alone") => {
                 self.tell(Line::new().dim(format!("· {}", one_line(&note.text, LINE_CAP))))
@@ -290,20 +325,16 @@ impl<'a> Screen<'a> {
 
     /// What is said to an agent, if it was not said here.
     fn input(&mut self, cast: &Cast, agent: AgentId, input: &Input) -> io::Result<()> {
-        let key = |key: &Arc<str>| key.split('@').next().map(str::to_owned);
-        let given = input.client_key.as_ref().and_then(key);
-        if given.is_some() && self.own.iter().any(|own| key(own) == given) {
-            return Ok(());
-        }
-        let to = cast.name(agent).map(|name| format!("@{name} ")).unwrap_or_default();
+        let name = cast.name(agent).map(|name| format!("@{name} "));
+        let (to, whom) = (name.as_deref().unwrap_or(""), name.as_deref().unwrap_or("the agent "));
         let text = one_line(&sections::render(&input.sections, Level::Live), LINE_CAP);
         let line = match &input.from {
             Sender::Agent { .. } if cast.is_task(agent, &input.from) => return Ok(()),
             Sender::Agent { .. } => Line::new().dim(format!("← {to}{text}")),
-            Sender::Timer { .. } => Line::new().dim(format!("· {to}is woken: {text}")),
+            Sender::Timer { .. } => Line::new().dim(format!("· {whom}is woken: {text}")),
             Sender::Person { .. } | Sender::System => Line::new().dim(format!("› {to}{text}")),
         };
-        self.tell(line)
+        self.tell_of(agent, line)
     }
 
     /// An answer is whole: what of it was not shown yet is, then the calls it makes.
@@ -314,11 +345,11 @@ impl<'a> Screen<'a> {
             if !text.trim().is_empty() {
                 let name = cast.name(agent).unwrap_or_default();
                 let line = Line::new().dim("· ").name(&*name);
-                self.tell(line.dim(format!(": {}", one_line(&text, LINE_CAP))))?;
+                self.tell_of(agent, line.dim(format!(": {}", one_line(&text, LINE_CAP))))?;
             }
         } else if self.is_live() {
             if self.speaking.is_some_and(|speaking| speaking != agent) {
-                self.held.push((agent, output.text()));
+                self.held.push(Held::Answer(agent, output.text()));
             } else {
                 self.speaking = Some(agent);
                 if self.streamed.text.is_empty() {
@@ -328,10 +359,12 @@ impl<'a> Screen<'a> {
                 self.silence(agent);
             }
         }
-        self.end_line()?;
         for call in output.calls() {
             let line = Line::new().dim("·").plain(of(cast, agent)).plain(" ").name(&call.name);
-            self.tell(line.plain(format!(" {}", words::arguments(&call.arguments))))?;
+            self.tell_of(agent, line.plain(format!(" {}", words::arguments(&call.arguments))))?;
+        }
+        if self.speaking.is_none() {
+            self.end_line()?;
         }
         self.say_held(cast)
     }
@@ -345,18 +378,22 @@ impl<'a> Screen<'a> {
         }
     }
 
-    /// Shows answers that waited for another to end.
+    /// Shows what waited for another's answer to end.
     fn say_held(&mut self, cast: &Cast) -> io::Result<()> {
         if self.speaking.is_some() {
             return Ok(());
         }
-        for (agent, text) in std::mem::take(&mut self.held) {
-            if text.is_empty() {
-                continue;
+        for held in std::mem::take(&mut self.held) {
+            match held {
+                Held::Line(line) => self.tell(line)?,
+                Held::Answer(_, text) if text.is_empty() => {}
+                Held::Answer(agent, text) => {
+                    self.end_line()?;
+                    self.streamed = Streamed { speaker: cast.name(agent), ..Streamed::default() };
+                    self.say(&text)?;
+                    self.end_line()?;
+                }
             }
-            self.streamed = Streamed { speaker: cast.name(agent), ..Streamed::default() };
-            self.say(&text)?;
-            self.end_line()?;
         }
         self.streamed = Streamed::default();
         Ok(())
@@ -387,12 +424,15 @@ impl<'a> Screen<'a> {
         self.silence(agent);
         if failed.kind == FailureKind::Cancelled {
             // The end of the turn says so.
-            return self.end_line();
+            if self.speaking.is_none() {
+                self.end_line()?;
+            }
+            return self.say_held(cast);
         }
         let again = if failed.retry { "; it is asked again" } else { "" };
         let why = one_line(&failed.message, LINE_CAP);
         let line = Line::new().bad("✗").plain(of(cast, agent));
-        self.tell(line.plain(format!(" the model gave no answer: {why}{again}")))?;
+        self.tell_of(agent, line.plain(format!(" the model gave no answer: {why}{again}")))?;
         self.say_held(cast)
     }
 
@@ -406,7 +446,7 @@ impl<'a> Screen<'a> {
             "✓" => Line::new().good(mark),
             _ => Line::new().bad(mark),
         };
-        self.tell(line.plain(of(cast, agent)).plain(format!(" {said}")))
+        self.tell_of(agent, line.plain(of(cast, agent)).plain(format!(" {said}")))
     }
 
     /// Ends the line that the cursor is in.

@@ -89,7 +89,7 @@ fn a_message_is_for_the_primary_agent_for_one_or_for_all() {
     let said = b"add 1 and 1\n@ada add 2 and 2\n@all hello\n@adda x\n@@home\n@bob\n";
     let ran = home.feed(said, &["chat"]);
     assert_snapshot!(ran.err.lines().filter(|line| line.starts_with("error")).collect::<Vec<_>>().join("\n"), @r#"
-    error: there is no agent named "adda"; did you mean @ada?; @@ says an @
+    error: there is no agent named "adda"; did you mean ada?; @@ says an @
     error: there is nothing in the message
     "#);
     let id =
@@ -132,7 +132,7 @@ fn agents_join_and_leave_by_command() {
     ");
     assert_snapshot!(home.run(&["run", "--continue", "last", "--to", "bob", "x"]).fails(1), @r#"
     conversation <id 1>
-    error: there is no agent named "bob"; there are: planner, ada, eve; @@ says an @
+    error: there is no agent named "bob"; there are: planner, ada, eve
     "#);
     assert_snapshot!(home.run(&["agents", "last", "remove", "nobody"]).fails(1), @r#"error: there is no agent "nobody"; there are planner, ada, bob, eve"#);
     assert_snapshot!(home.run(&["agents", "last", "add", "two words"]).fails(1), @r#"error: "two words" cannot be an agent's name: it begins with a letter, and has at most 64 letters, digits, - _ and ."#);
@@ -152,6 +152,64 @@ fn agents_join_and_leave_by_command() {
     3 + 3 = 6.
     kim left
     ");
+}
+
+#[test]
+fn an_agent_that_is_there_is_changed_only_in_what_is_said() {
+    let home = office();
+    home.run(&["run", "hello"]).ok();
+    let add = |name, option, text| {
+        home.run(&["agents", "last", "add", name, option, text, "--json"]).json()
+    };
+    let kim = add("kim", "--instruction", "Say tea.")["agent"].clone();
+    assert_eq!(add("kim", "--description", "knows tea")["agent"], kim);
+    add("bob", "--description", "knows all files");
+    let listed = home.run(&["agents", "last", "--json"]).json();
+    assert_eq!(listed["agents"][2]["description"], "knows all files");
+    assert_eq!(listed["agents"][2]["tools"], serde_json::json!(["read_file", "wait"]));
+    let id = listed["id"].as_str().unwrap();
+    let instructed = |agent: &serde_json::Value| {
+        let entries = home.entries(id).into_iter();
+        entries.filter(|e| e["agent"] == *agent && e["kind"] == "instruction_set").count()
+    };
+    assert_eq!((instructed(&kim), instructed(&3.into())), (1, 1));
+    // One that left and comes again is another of the same name.
+    home.run(&["agents", "last", "remove", "kim"]).ok();
+    let again = add("kim", "--description", "knows coffee")["agent"].clone();
+    assert_eq!((instructed(&again), again == kim), (1, false));
+    let left = home.run(&["agents", "last", "remove", "kim", "--json"]).json();
+    assert_eq!(left["agent"], again);
+}
+
+#[test]
+fn a_route_that_is_not_there_is_told_of_the_agent_that_takes_it() {
+    let home = office();
+    home.write(CONFIG, "[agents.ada]\nroute = \"nowhere\"\n");
+    let told = home.run(&["run", "hello"]).fails(1);
+    assert!(told.starts_with("error: agents.ada: ") && told.contains("nowhere"), "{told}");
+}
+
+#[test]
+fn a_question_that_cannot_be_read_hides_no_other() {
+    let home = Home::new();
+    home.follows(
+        "turn\n call dev_ask {\"line\":\"x\"}\n \
+         call write_file {\"path\":\"a.txt\",\"text\":\"hello\"}\nthen\n say done\n",
+    );
+    home.run(&["run", "go"]).fails(4);
+    home.write(CONFIG, "");
+    assert_snapshot!(home.run(&["approve"]).shown(), @r#"
+    ? call c5.0 asks for dev_ask, which there is no more here
+    ? write_file of assistant wants to run; it has an effect, and may run again
+      path: "a.txt"
+      text: "hello"
+      to allow it: threadline approve <id 1> c5.1; not to: add --deny
+    "#);
+    let listed = home.run(&["approve", "--json"]).json();
+    assert!(listed["questions"][0]["error"].as_str().unwrap().contains("dev_ask"), "{listed}");
+    assert_eq!(listed["questions"][1]["tool"], "write_file");
+    home.run(&["approve", "last", listed["questions"][0]["call"].as_str().unwrap()]).fails(1);
+    home.run(&["approve", "last", listed["questions"][1]["call"].as_str().unwrap()]).ok();
 }
 
 #[test]
@@ -259,6 +317,28 @@ fn a_second_terminal_changes_what_runs() {
 }
 
 #[test]
+fn what_came_for_a_process_that_is_gone_is_done_all_the_same() {
+    let home = office();
+    let running = home.start(&["run", "wait 600 seconds"]);
+    until("it waits", || !home.bodies(&running.id, "timer_set").is_empty());
+    running.signal("-STOP");
+    let id = running.id.clone();
+    let arguments = [["notebook", &id, "--set", "tea"], ["agents", &id, "remove", "ada"]];
+    let changes = arguments.map(|arguments| {
+        home.command(&arguments).stdout(std::process::Stdio::piped()).spawn().unwrap()
+    });
+    sleep(Duration::from_millis(500));
+    running.kill();
+    for change in changes {
+        let ran = change.wait_with_output().unwrap();
+        assert!(ran.status.success(), "{ran:?}");
+    }
+    assert_eq!(home.run(&["notebook", &id]).shown().trim(), "tea");
+    assert_eq!(home.bodies(&id, "agent_left").len(), 1);
+    assert_snapshot!(home.run(&["cancel", &id]).shown(), @"stopped: planner");
+}
+
+#[test]
 fn what_is_due_is_driven_by_resume_and_by_watch() {
     let home = office();
     home.run(&["run", "wake me in 1 second: add 40 and 2"]).ok();
@@ -276,6 +356,39 @@ fn what_is_due_is_driven_by_resume_and_by_watch() {
     watching.kill().unwrap();
     let told = String::from_utf8(watching.wait_with_output().unwrap().stdout).unwrap();
     assert!(told.contains("\"what\":\"woken\"") && told.contains("\"what\":\"answer\""), "{told}");
+}
+
+#[test]
+fn one_conversation_is_watched_and_driven_whoever_speaks_to_it() {
+    let home = office();
+    home.run(&["run", "hello"]).ok();
+    home.run(&["send", "last", "add 30 and 3"]).ok();
+    let id =
+        home.run(&["list", "--json"]).json()["conversations"][0]["id"].as_str().unwrap().to_owned();
+    home.run(&["run", "hello to another"]).ok();
+    home.run(&["send", "last", "add 50 and 5"]).ok();
+    let mut watching = home
+        .command(&["watch", &id, "--json"])
+        .stdout(std::fs::File::create(home.path("told")).unwrap())
+        .spawn()
+        .unwrap();
+    until("what waited is answered", || home.bodies(&id, "input").len() == 2);
+    home.run(&["send", &id, "tell ada to add 2 and 3"]).ok();
+    let told = || String::from_utf8(home.read("told")).unwrap();
+    until("the answer is passed on", || told().contains("ada says: 2 + 3 = 5."));
+    watching.kill().unwrap();
+    watching.wait().unwrap();
+    let told = told();
+    let lines: Vec<serde_json::Value> =
+        told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(lines.iter().all(|line| line["id"] == id.as_str()), "{told}");
+    let inputs = ["input", "task", "reply"];
+    let inputs: Vec<&str> = lines
+        .iter()
+        .filter_map(|line| line["what"].as_str())
+        .filter(|what| inputs.contains(what))
+        .collect();
+    assert_eq!(inputs, ["input", "input", "task", "reply"], "{told}");
 }
 
 #[test]

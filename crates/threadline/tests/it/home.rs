@@ -109,7 +109,10 @@ impl Home {
         let mut told = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
         told.read_line(&mut line).unwrap();
-        let id = line.trim().strip_prefix("conversation ").unwrap().to_owned();
+        let id = match serde_json::from_str::<Value>(&line) {
+            Ok(told) => told["id"].as_str().unwrap().to_owned(),
+            Err(_) => line.trim().strip_prefix("conversation ").unwrap().to_owned(),
+        };
         Started { child, told, id }
     }
 

@@ -30,3 +30,4 @@ mod seeing;
 mod settings;
 mod stories;
 mod terminal;
+mod together;

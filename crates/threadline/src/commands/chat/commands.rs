@@ -62,15 +62,16 @@ impl Room<'_> {
                 let agent = planned.agent(&self.everything)?;
                 self.begin().await?;
                 let id = self.within()?.id();
-                agents::add(self.parts, id, &agent).await?;
-                self.pass_over().await?;
+                let (_, seq) = agents::add(self.parts, id, &agent).await?;
+                // Its instruction follows.
+                self.talk_mut()?.joined(seq).await?;
                 self.told("/agents", &format!("{name} joined; @{name} speaks to it"))
             }
             Slash::RemoveAgent(name) => {
                 let talk = self.within()?;
                 let (id, agent) = (talk.id(), talk.cast().find(name)?);
-                change(self.parts, id, Some(agent), Command::Leave).await?;
-                self.pass_over().await?;
+                let seq = change(self.parts, id, Some(agent), Command::Leave).await?;
+                self.talk_mut()?.left(agent, seq);
                 self.told("/agents", &format!("{name} left"))
             }
             Slash::Tasks => {

@@ -12,6 +12,7 @@ use tokio::time::timeout;
 use super::super::question::{Question, person};
 use super::slash::Slash;
 use super::{Heard, Room, Then};
+use crate::talk::To;
 use crate::view::{Line, counted};
 use crate::words;
 
@@ -69,15 +70,19 @@ impl Room<'_> {
     }
 
     async fn ask(&mut self, question: &Question) -> anyhow::Result<Asked> {
+        let mut prompted = false;
         loop {
-            self.view.prompt(PROMPT)?;
+            if !std::mem::replace(&mut prompted, true) {
+                self.view.prompt(PROMPT)?;
+            }
             let left = question.until.millis_since(self.parts.clock.now());
-            let Ok(heard) = timeout(Duration::from_millis(left), self.hear()).await else {
+            let Ok(heard) = timeout(Duration::from_millis(left), self.hear(true)).await else {
                 self.new_line()?;
                 self.view.line(&Line::new().dim("  nobody answered: it is not run"))?;
                 self.within()?.start();
                 return Ok(Asked::Next);
             };
+            prompted = matches!(heard, Ok(Heard::News));
             let reply = match heard? {
                 Heard::Line(line) => read(&line),
                 Heard::Stop => {
@@ -91,6 +96,7 @@ impl Room<'_> {
                 }
                 Heard::News => {
                     if self.question(question.call).await?.is_some() {
+                        // What happens meanwhile is shown once it is answered.
                         continue;
                     }
                     self.new_line()?;
@@ -115,7 +121,7 @@ impl Room<'_> {
                     let told = format!("  {}", words::policy(&rule));
                     self.within()?.submit(question.answer(answer, person())).await?;
                     // Whatever else it speaks of is answered by it.
-                    self.within()?.change(Body::Command(Command::SetPolicy(rule))).await?;
+                    self.change(Body::Command(Command::SetPolicy(rule))).await?;
                     self.view.line(&Line::new().dim(told))?;
                     return Ok(Asked::Next);
                 }
@@ -129,8 +135,16 @@ impl Room<'_> {
                     }
                 }
                 Ok(Reply::Message(text)) => {
-                    self.within()?.steer(question.agent, &text, self.route.clone()).await?;
-                    return Ok(Asked::Settled);
+                    let route = self.route.clone();
+                    let (to, said) = To::read(&text);
+                    if to == To::Primary {
+                        self.talk_mut()?.steer(question.agent, said, route).await?;
+                        return Ok(Asked::Settled);
+                    }
+                    // Whoever else is spoken to does not change what is asked here.
+                    if let Err(wrong) = self.talk_mut()?.say(&to, said, route).await {
+                        self.wrong(&wrong.to_string());
+                    }
                 }
                 Err(wrong) => self.wrong(&wrong),
             }
