@@ -291,7 +291,7 @@ impl Driver {
             }
             let history = sheet.draft.history();
             if self.is_free(history, reply.to) {
-                self.place_reply(sheet, reply);
+                self.place_reply(sheet, &reply);
             } else if only_waits(history, reply.to) && !self.cancelling.contains_key(&reply.to) {
                 let before = sheet.mark();
                 self.end_waits(sheet, reply.to);
@@ -302,7 +302,7 @@ impl Driver {
                     }
                     Step::Rest | Step::Invoke | Step::Calls(_) => false,
                 };
-                if !sealed || !self.place_reply(sheet, reply) {
+                if !sealed || !self.place_reply(sheet, &reply) {
                     sheet.back_to(before);
                 }
             }
@@ -310,8 +310,8 @@ impl Driver {
     }
 
     /// Delivers an answer; tells whether it is placed.
-    fn place_reply(&self, sheet: &mut Sheet<'_>, reply: Reply) -> bool {
-        let Reply { to, call, from, ended, .. } = reply;
+    fn place_reply(&self, sheet: &mut Sheet<'_>, reply: &Reply) -> bool {
+        let &Reply { to, call, from, ended, .. } = reply;
         let Some(answer) = self.ended_at(sheet, ended) else { return false };
         let name = sheet.draft.history().agent(from).map(|agent| Arc::clone(&agent.joined.name));
         let title = format!("Answer of {}", name.as_deref().unwrap_or("an agent"));
