@@ -226,7 +226,7 @@ impl Joining {
     }
 
     /// The agent as it is to be, from how it is if it is there.
-    pub(super) fn from_now(&self, now: Option<&AgentJoined>) -> NewAgent {
+    pub(super) fn changing(&self, now: Option<&AgentJoined>) -> NewAgent {
         let (new, said) = (self.new.clone(), &self.said);
         let Some(now) = now else { return new };
         let joined = AgentJoined {

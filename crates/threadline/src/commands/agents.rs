@@ -65,7 +65,7 @@ pub(super) async fn add(
     let state = history.state();
     let there = state.agent_named(agent.name());
     let now = there.and_then(|there| history.agent(there)).map(|now| &*now.joined);
-    let NewAgent { joined, instruction } = agent.from_now(now);
+    let NewAgent { joined, instruction } = agent.changing(now);
     // Who is spoken to by default stays so.
     let primary = there.is_some() && state.primary() == there;
     let joined = AgentJoined { primary, ..joined };
