@@ -86,8 +86,8 @@ impl Feed {
 
 /// Receives what happens in a conversation: first what is stored, then what is new.
 ///
-/// Every entry comes once, in order, without a gap (but see [`Watcher::here`]). Deltas and states come as they happen and are
-/// not repeated.
+/// Every entry comes once, in order, without a gap (but see [`Watcher::here`]). Deltas and states
+/// come as they happen and are not repeated.
 pub struct Watcher {
     /// The feed lives as long as someone watches.
     _feed: Arc<Feed>,
