@@ -154,19 +154,24 @@ impl Runtime {
         tasks.spawn(async move { runtime.background(id, known).await });
     }
 
-    /// Has a conversation driven if something is due that nobody here was told of: what another
-    /// process put into its inbox or left half done, or a time that has come.
-    pub async fn look(&self, id: ConversationId) -> Result<(), StoreError> {
+    /// Whether a conversation has something to do that nobody here need have been told of: what
+    /// another process put into its inbox or left half done, or a time that has come.
+    pub async fn is_due(&self, id: ConversationId) -> Result<bool, StoreError> {
         let (store, now) = (&self.world().store, self.world().clock.now());
-        let is_due = |at: Option<Timestamp>| at.is_some_and(|at| at <= now);
+        let has_come = |at: Option<Timestamp>| at.is_some_and(|at| at <= now);
         let Conversation { origin, sums, .. } = store.conversation(id).await?;
         // A copy goes on only when something is said to it.
-        let moves = origin == Origin::Own && (sums.state == Doing::Working || is_due(sums.wake_at));
-        let due = moves || {
-            let waiting = store.waiting(id, ItemNumber(0), ITEMS).await?;
-            waiting.iter().any(|(_, item)| item.due.is_none() || is_due(item.due))
-        };
-        if due {
+        let by_itself = sums.state == Doing::Working || has_come(sums.wake_at);
+        if by_itself && origin == Origin::Own {
+            return Ok(true);
+        }
+        let waiting = store.waiting(id, ItemNumber(0), ITEMS).await?;
+        Ok(waiting.iter().any(|(_, item)| item.due.is_none() || has_come(item.due)))
+    }
+
+    /// Has a conversation driven if something is due.
+    pub async fn look(&self, id: ConversationId) -> Result<(), StoreError> {
+        if self.is_due(id).await? {
             self.start(id);
         }
         Ok(())

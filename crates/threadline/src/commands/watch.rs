@@ -8,11 +8,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use threadline_core::clock::{Clock as _, Timestamp};
-use threadline_core::history::batch::State;
 use threadline_core::id::{ConversationId, Seq};
 use threadline_core::inbox::ItemNumber;
-use threadline_core::store::{Conversation, Origin, StoreError};
+use threadline_core::store::StoreError;
 use threadline_runtime::{Runtime, Settled};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -149,18 +147,10 @@ impl Shift<'_> {
 
     /// Whether a conversation is due and nobody has it.
     async fn is_due(&self, id: ConversationId) -> Result<bool, StoreError> {
-        let (store, now) = (&self.parts.store, self.parts.clock.now());
-        let Conversation { sums, origin, .. } = store.conversation(id).await?;
-        let has_come = |at: Option<Timestamp>| at.is_some_and(|at| at <= now);
-        // A copy may go on elsewhere: what is said to it here makes it one of its own.
-        let by_itself = sums.state == State::Working || has_come(sums.wake_at);
-        let due = (by_itself && origin == Origin::Own) || {
-            let waiting = store.waiting(id, ItemNumber(0), ITEMS).await?;
-            waiting.iter().any(|(_, item)| item.due.is_none() || has_come(item.due))
-        };
-        if !due {
+        if !self.runtime.is_due(id).await? {
             return Ok(false);
         }
+        let store = &self.parts.store;
         match store.acquire(id, CLAIM_MS).await {
             Ok(lease) => store.release(&lease).await.map(|()| true),
             Err(StoreError::Held { .. } | StoreError::MovedAway(_)) => Ok(false),
