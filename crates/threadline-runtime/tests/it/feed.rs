@@ -1,13 +1,21 @@
 //! What watchers receive.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
+use threadline_core::clock::Clock as _;
 use threadline_core::drive::Notice;
-use threadline_core::id::Seq;
+use threadline_core::history::fact::Note;
+use threadline_core::history::{Proposal, Stamp};
+use threadline_core::id::{AgentId, Seq};
 use threadline_core::provider::Delta;
-use threadline_runtime::{News, WatchError};
+use threadline_core::store::{StoreError, append, open};
+use threadline_core::tokens::Estimator;
+use threadline_runtime::{News, WatchError, Watcher};
+use threadline_testing::ids::SeededIds;
+use tokio::time::timeout;
 
-use crate::house::house;
+use crate::house::{House, house};
 
 #[tokio::test]
 async fn a_watcher_gets_every_entry_once_whenever_it_comes() {
@@ -68,4 +76,66 @@ async fn a_slow_watcher_is_cut_off_and_can_go_on_where_it_was() {
     while again.last() < Seq(5) {
         again.next().await.unwrap();
     }
+}
+
+/// Another process appends a note; gives its entry.
+async fn elsewhere(house: &House) -> Seq {
+    let store = &*house.store;
+    let lease = loop {
+        match store.acquire(house.id, 1_000).await {
+            Ok(lease) => break lease,
+            Err(StoreError::Held { .. }) => tokio::task::yield_now().await,
+            Err(error) => panic!("{error}"),
+        }
+    };
+    let (_, history) = open(store, house.id, &Estimator).await.unwrap();
+    let note = Note { category: "test".into(), text: "elsewhere".into() };
+    let note = Proposal::new(AgentId::CONVERSATION, note, &Estimator);
+    let (at, ids) = (house.clock.now(), SeededIds::new(99));
+    let stamp = Stamp { at, ids: &ids, counter: &Estimator };
+    let proposed = history.propose([note], stamp).unwrap();
+    let head = append(store, &lease, proposed).await.unwrap().head();
+    store.release(&lease).await.unwrap();
+    head
+}
+
+/// The entries that a watcher gives up to one.
+async fn entries(watcher: &mut Watcher, last: Seq) -> Vec<Seq> {
+    let mut seqs = Vec::new();
+    while watcher.last() < last {
+        if let News::Notice(Notice::Entry(entry)) = watcher.next().await.unwrap() {
+            seqs.push(entry.seq);
+        }
+    }
+    seqs
+}
+
+#[tokio::test]
+async fn a_watcher_that_looks_sees_what_other_processes_write() {
+    let house = house("turn else\n say Hello there.").await;
+    house.say("k1", "one").await;
+    let head = house.store.conversation(house.id).await.unwrap().head;
+    let watcher = house.runtime.watch(house.id, head);
+    let mut watcher = watcher.looking(Duration::from_millis(5));
+    let note = elsewhere(&house).await;
+    assert_eq!(entries(&mut watcher, note).await, [note]);
+}
+
+#[tokio::test]
+async fn a_watcher_of_this_process_alone_leaves_out_what_others_write() {
+    let house = house("turn else\n say Hello there.").await;
+    house.say("k1", "one").await;
+    let head = house.store.conversation(house.id).await.unwrap().head;
+    let (mut all, mut own) =
+        (house.runtime.watch(house.id, head), house.runtime.watch(house.id, head).here());
+    // It has met the end of what is stored.
+    assert!(timeout(Duration::from_millis(20), own.next()).await.is_err());
+    let note = elsewhere(&house).await;
+    house.say("k2", "two").await;
+    let last = house.store.conversation(house.id).await.unwrap().head;
+    let given = entries(&mut own, last).await;
+    assert_eq!(given.first(), Some(&note.next()));
+    let mut with_note = entries(&mut all, last).await;
+    with_note.retain(|seq| *seq != note);
+    assert_eq!(with_note, given);
 }
