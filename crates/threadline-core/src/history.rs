@@ -288,4 +288,10 @@ impl PathState {
         };
         self.agents.iter().find_map(named)
     }
+
+    /// The agent with a name, or the newest of those that had it and left.
+    pub fn agent_once_named(&self, name: &str) -> Option<AgentId> {
+        let gone = || self.agents.iter().rev().find(|(_, agent)| &*agent.joined.name == name);
+        self.agent_named(name).or_else(|| gone().map(|(id, _)| *id))
+    }
 }

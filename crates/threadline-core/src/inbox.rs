@@ -192,10 +192,8 @@ impl Command {
                 let agents = &history.state().agents;
                 let next = agents.keys().next_back().map_or(AgentId::FIRST, |id| AgentId(id.0 + 1));
                 // One that left and comes back goes on with its thread.
-                let mut newest = agents.iter().rev();
-                let gone = newest.find(|(_, agent)| agent.joined.name == joined.name);
-                let known = history.state().agent_named(&joined.name);
-                (known.or(gone.map(|(id, _)| *id)).unwrap_or(next), joined.into())
+                let known = history.state().agent_once_named(&joined.name);
+                (known.unwrap_or(next), joined.into())
             }
             Self::Leave => (an_agent()?, AgentLeft::default().into()),
             Self::UndoRecap => {

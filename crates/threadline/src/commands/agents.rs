@@ -54,8 +54,8 @@ pub(crate) async fn run(
     }
 }
 
-/// Lets an agent join a conversation, or changes the one of its name that is there: only in what is
-/// said of it. Gives its number, and the entry that says so.
+/// Lets an agent join a conversation, or changes the one of its name that is or was there: only in
+/// what is said of it. Gives its number, and the entry that says so.
 pub(super) async fn add(
     parts: &Parts,
     id: ConversationId,
@@ -64,7 +64,8 @@ pub(super) async fn add(
     let (_, history) = store::open(&*parts.store, id, &parts.counter).await?;
     let state = history.state();
     let there = state.agent_named(agent.name());
-    let now = there.and_then(|there| history.agent(there)).map(|now| &*now.joined);
+    let known = state.agent_once_named(agent.name());
+    let now = known.and_then(|known| history.agent(known)).map(|now| &*now.joined);
     let NewAgent { joined, instruction } = agent.changing(now);
     // Who is spoken to by default stays so.
     let primary = there.is_some() && state.primary() == there;
