@@ -47,7 +47,7 @@ pub(crate) struct Resume {
     #[arg(value_name = "ID", conflicts_with = "all")]
     pub(crate) conversation: Option<ConversationArgument>,
 
-    /// Go on with every unfinished turn
+    /// Go on with every unfinished turn, and with whatever else is due
     #[arg(long)]
     pub(crate) all: bool,
 
