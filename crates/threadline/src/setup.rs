@@ -69,13 +69,15 @@ impl Setup {
         }
     }
 
-    /// The primary agent of a new conversation, with all tools and widgets there are.
+    /// The primary agent of a new conversation, with all tools and widgets there are. Where there
+    /// are tools, those by which agents call each other and wait are among them.
     pub fn assistant(&self, instruction: &str) -> NewAgent {
         let tools = self.tools.iter().map(|tool| Arc::clone(&tool.spec().name));
+        let own = own_tools().map(|spec| spec.name).into_iter().filter(|_| !self.tools.is_empty());
         NewAgent {
             joined: AgentJoined {
                 name: "assistant".into(),
-                tools: tools.chain(own_tools().map(|spec| spec.name)).collect(),
+                tools: tools.chain(own).collect(),
                 widgets: self.widgets.iter().map(|widget| widget.name().into()).collect(),
                 primary: true,
                 ..AgentJoined::default()
