@@ -14,6 +14,7 @@ use std::time::Duration;
 use anyhow::bail;
 use threadline::{Ending, asked, asked_for, busy, ending, item};
 use threadline_core::drive::{Notice, Rest};
+use threadline_core::history::History;
 use threadline_core::history::batch::State;
 use threadline_core::history::entry::Entry;
 use threadline_core::history::fact::{Address, Attachment, Fact, Input, Sender};
@@ -110,6 +111,12 @@ impl Talk {
         &*self.runtime.world().store
     }
 
+    async fn history(&self) -> Result<History, OpenError> {
+        let world = self.runtime.world();
+        let (_, history) = open(&*world.store, self.id, &*world.setting.counter).await?;
+        Ok(history)
+    }
+
     /// Says something to an agent or to all of them, to be answered by way of a route if one is
     /// named. It is durable once this returns; gives an item for each of them.
     pub(crate) async fn say(
@@ -151,9 +158,10 @@ impl Talk {
     }
 
     /// Asks to go on after a turn that ended without an answer.
-    pub(crate) async fn say_go_on(&self) -> anyhow::Result<Item> {
+    pub(crate) async fn say_go_on(&mut self) -> anyhow::Result<Item> {
         let input = Input { from: Sender::System, ..Input::from_person("go on") };
         let item = item(Body::Input(input));
+        self.own.keys.push(Arc::clone(&item.client_key));
         self.runtime.submit(self.id, &item).await?;
         Ok(item)
     }
@@ -177,11 +185,13 @@ impl Talk {
         Ok(seq)
     }
 
-    /// An agent joined because of someone here, with its instruction.
+    /// An agent joined because of someone here, with its instruction if it was given one.
     pub(crate) async fn joined(&mut self, seq: Seq) -> anyhow::Result<()> {
-        let world = self.runtime.world();
-        let (_, history) = open(&*world.store, self.id, &*world.setting.counter).await?;
-        self.knows(seq, seq.next());
+        let history = self.history().await?;
+        let mut agents = history.state().agents.values();
+        let instructed =
+            agents.any(|agent| agent.instruction.is_some_and(|(set, _)| set == seq.next()));
+        self.knows(seq, if instructed { seq.next() } else { seq });
         self.cast.meet(&history);
         Ok(())
     }
@@ -204,8 +214,7 @@ impl Talk {
 
     /// Asks all agents that are in a turn to stop; the primary one if none is.
     pub(crate) async fn cancel(&self) -> anyhow::Result<()> {
-        let world = self.runtime.world();
-        let (_, history) = open(&*world.store, self.id, &*world.setting.counter).await?;
+        let history = self.history().await?;
         let agents: Vec<AgentId> = busy(&history).collect();
         let cancel = item(Body::Cancel);
         let items = if agents.is_empty() { vec![cancel] } else { cancel.to_each(agents) };
@@ -370,8 +379,7 @@ impl Talk {
     /// What an item that was not taken in waits for, if that is a person.
     async fn held_up(&self, of: &Of<'_>, time_up: TimeUp) -> anyhow::Result<Option<Came>> {
         let Of::Item(item) = of else { return Ok(None) };
-        let world = self.runtime.world();
-        let (_, history) = open(&*world.store, self.id, &*world.setting.counter).await?;
+        let history = self.history().await?;
         let Some(agent) = item.to.or_else(|| history.state().primary()) else { return Ok(None) };
         let asked: Vec<CallId> = asked_for(&history, agent).collect();
         let held_up = !asked.is_empty() && item.mode == Mode::Queue;
@@ -380,8 +388,7 @@ impl Talk {
 
     /// What is left of all that goes on: nothing, questions, or more to come.
     async fn all_came(&self, time_up: TimeUp) -> anyhow::Result<Option<Came>> {
-        let world = self.runtime.world();
-        let (_, history) = open(&*world.store, self.id, &*world.setting.counter).await?;
+        let history = self.history().await?;
         let asked: Vec<CallId> = asked(&history).collect();
         Ok(match history.sums().state {
             State::Working => None,

@@ -63,7 +63,6 @@ impl Room<'_> {
                 self.begin().await?;
                 let id = self.within()?.id();
                 let (_, seq) = agents::add(self.parts, id, &agent).await?;
-                // Its instruction follows.
                 self.talk_mut()?.joined(seq).await?;
                 self.told("/agents", &format!("{name} joined; @{name} speaks to it"))
             }
