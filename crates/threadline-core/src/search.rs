@@ -170,8 +170,18 @@ pub fn term_hash(term: &str) -> u64 {
     for bytes in whole {
         hash = mixed(hash ^ u64::from_le_bytes(*bytes));
     }
-    let rest = rest.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
-    mixed(hash ^ rest)
+    mixed(hash ^ few(rest))
+}
+
+/// Fewer than eight bytes as one word; with how many they are it tells them apart.
+fn few(bytes: &[u8]) -> u64 {
+    match (bytes.first_chunk(), bytes.last_chunk()) {
+        // They may overlap, and have every byte.
+        (Some(first), Some(last)) => {
+            u64::from(u32::from_le_bytes(*first)) << 32 | u64::from(u32::from_le_bytes(*last))
+        }
+        _ => bytes.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)),
+    }
 }
 
 /// Spreads every bit over all.
@@ -340,6 +350,23 @@ mod tests {
             let placed = placed_terms(text);
             assert!(placed.iter().map(|(_, term)| term).eq(&terms(text)), "{text}: {placed:?}");
             assert!(placed.iter().all(|(place, _)| text.is_char_boundary(*place)));
+        }
+    }
+
+    #[test]
+    fn terms_are_told_apart_by_every_letter() {
+        let letters = "abcdefghijklmnopqrst";
+        let heads = (0..=letters.len()).filter_map(|end| letters.get(..end));
+        for head in heads.clone() {
+            assert_eq!(
+                heads.clone().filter(|other| term_hash(other) == term_hash(head)).count(),
+                1
+            );
+            for at in 0..head.len() {
+                let mut other = head.to_owned();
+                other.replace_range(at..=at, "z");
+                assert_ne!(term_hash(&other), term_hash(head), "{other}");
+            }
         }
     }
 

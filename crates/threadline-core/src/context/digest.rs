@@ -24,28 +24,56 @@ use crate::id::{CallId, Seq};
 /// The version of the neutral form.
 const FORM: &str = "threadline context 1";
 
+/// How much of the form is hashed at once, in bytes: in pieces of a few it takes several times as
+/// long.
+const PIECE: usize = 16 * 1024;
+
 impl Context {
     /// The digest of everything in it.
     pub fn digest(&self) -> Digest {
         let Self { system, parts } = self;
-        let mut form = Form(blake3::Hasher::new());
+        let mut form = Form::new();
         form.text(FORM);
         form.system(system);
         form.list(parts, Form::part);
-        Digest(*form.0.finalize().as_bytes())
+        form.digest()
     }
 }
 
 /// The neutral form on its way into the digest.
-struct Form(blake3::Hasher);
+struct Form {
+    hasher: blake3::Hasher,
+    /// What is not hashed yet.
+    piece: Vec<u8>,
+}
 
 impl Form {
+    fn new() -> Self {
+        Self { hasher: blake3::Hasher::new(), piece: Vec::with_capacity(PIECE) }
+    }
+
+    fn digest(mut self) -> Digest {
+        Digest(*self.hasher.update(&self.piece).finalize().as_bytes())
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        if self.piece.len() + bytes.len() > PIECE {
+            self.hasher.update(&self.piece);
+            self.piece.clear();
+        }
+        if bytes.len() < PIECE {
+            self.piece.extend_from_slice(bytes);
+        } else {
+            self.hasher.update(bytes);
+        }
+    }
+
     fn choice(&mut self, which: u8) {
-        self.0.update(&[which]);
+        self.bytes(&[which]);
     }
 
     fn number(&mut self, number: impl Into<u64>) {
-        self.0.update(&number.into().to_le_bytes());
+        self.bytes(&number.into().to_le_bytes());
     }
 
     fn length(&mut self, length: usize) {
@@ -54,7 +82,7 @@ impl Form {
 
     fn text(&mut self, text: &str) {
         self.length(text.len());
-        self.0.update(text.as_bytes());
+        self.bytes(text.as_bytes());
     }
 
     fn list<T>(&mut self, items: &[T], mut feed: impl FnMut(&mut Self, &T)) {
@@ -208,7 +236,7 @@ impl Form {
     fn attachment(&mut self, attachment: &Attachment) {
         // The extent is a reading of the bytes, which the digest stands for.
         let Attachment { digest, size, media_type, name, extent: _ } = attachment;
-        self.0.update(&digest.0);
+        self.bytes(&digest.0);
         self.number(*size);
         self.text(media_type);
         self.maybe_text(name.as_deref());
@@ -218,5 +246,22 @@ impl Form {
         let Screen { text, tokens } = screen;
         self.text(text);
         self.number(*tokens);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_hashed_in_order_however_many_come_at_once() {
+        let (mut form, mut all) = (Form::new(), Vec::new());
+        let lengths = [0, 1, PIECE - 1, 8, PIECE, 3, 2 * PIECE, PIECE - 3, 3, 1];
+        for (number, length) in (1..).zip(lengths) {
+            let bytes = vec![number; length];
+            form.bytes(&bytes);
+            all.extend(bytes);
+        }
+        assert_eq!(form.digest(), Digest::of(&all));
     }
 }

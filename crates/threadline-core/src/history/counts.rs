@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::fact::{Attachment, Block, EndReason, Fact, Output, Status, ToolFinished};
-use super::sections::{self, Level, Levels, Section};
+use super::sections::{self, Level, Levels, Section, Shorter};
 use crate::tokens::{CounterId, TokenCounter, media};
 
 /// The longest line in the outline, in characters.
@@ -30,13 +30,19 @@ impl Counts {
         let count = |text: &str| counter.count(text);
         let tokens = match fact {
             Fact::Input(input) => {
-                let tokens = section_tokens(&input.sections, counter);
-                let tokens = with_attachments(tokens, &input.attachments);
-                Levels { gist: count(&gist(fact)), ..tokens }
+                let (live, recent) = section_tokens(&input.sections, counter);
+                let tokens = Levels { live, recent, gist: count(&gist(fact)) };
+                with_attachments(tokens, &input.attachments)
             }
             Fact::ToolFinished(finished) => {
-                let tokens = section_tokens(&finished.result, counter);
-                with_attachments(tokens, &finished.attachments)
+                let (live, recent) = section_tokens(&finished.result, counter);
+                let same = finished.result.iter().all(|section| section.gist == Shorter::Same);
+                let gist = if same {
+                    recent
+                } else {
+                    count(&sections::render(&finished.result, Level::Gist))
+                };
+                with_attachments(Levels { live, recent, gist }, &finished.attachments)
             }
             Fact::Output(output) => {
                 let thinking = thinking_tokens(output, counter);
@@ -191,16 +197,11 @@ fn with_attachments(tokens: Levels<u32>, attachments: &[Attachment]) -> Levels<u
     Levels { live, recent, ..tokens }
 }
 
-fn section_tokens(sections: &[Section], counter: &dyn TokenCounter) -> Levels<u32> {
+/// What sections take whole, and what they take shortened.
+fn section_tokens(sections: &[Section], counter: &dyn TokenCounter) -> (u32, u32) {
     let live = counter.count(&sections::render(sections, Level::Live));
-    let at = |level, same: fn(&Section) -> bool, above| {
-        if sections.iter().all(same) {
-            above
-        } else {
-            counter.count(&sections::render(sections, level))
-        }
-    };
-    let recent = at(Level::Recent, |section| section.recent == sections::Shorter::Same, live);
-    let gist = at(Level::Gist, |section| section.gist == sections::Shorter::Same, recent);
-    Levels { live, recent, gist }
+    let same = sections.iter().all(|section| section.recent == Shorter::Same);
+    let recent =
+        if same { live } else { counter.count(&sections::render(sections, Level::Recent)) };
+    (live, recent)
 }

@@ -9,6 +9,8 @@ mod course;
 mod invocation;
 mod message;
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 pub use agent::{AgentJoined, AgentLeft, CallOptions, InstructionSet, Thinking};
@@ -31,7 +33,7 @@ pub use message::{
 };
 
 /// How long a body is expected to be, at most.
-const BODY_BYTES: usize = 1024;
+const BODY_BYTES: usize = 2048;
 
 macro_rules! facts {
     ($($(#[$doc:meta])* $variant:ident = $kind:literal,)*) => {
@@ -68,10 +70,11 @@ macro_rules! facts {
 
             /// The fact in a record's body; what this version cannot read exactly is unrecognised.
             pub fn from_body(kind: &str, body: &[u8]) -> Self {
-                let known = match kind {
-                    $($kind => serde_json::from_slice(body).ok().map(Self::$variant),)*
+                // To check a text as a whole is quicker than each string in it.
+                let known = std::str::from_utf8(body).ok().and_then(|body| match kind {
+                    $($kind => serde_json::from_str(body).ok().map(Self::$variant),)*
                     _ => None,
-                };
+                });
                 known.unwrap_or_else(|| Self::Unrecognised(Unrecognised {
                     kind: kind.to_owned(),
                     body: body.to_vec(),
@@ -154,6 +157,27 @@ pub struct Unrecognised {
 /// What is left out of a record when it is not there.
 pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
+}
+
+/// Reads a text that is shared. Serde's own way puts it into a place of its own first.
+pub(crate) fn shared_text<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Arc<str>, D::Error> {
+    struct Text;
+
+    impl serde::de::Visitor<'_> for Text {
+        type Value = Arc<str>;
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("text")
+        }
+
+        fn visit_str<E>(self, text: &str) -> Result<Arc<str>, E> {
+            Ok(text.into())
+        }
+    }
+
+    deserializer.deserialize_str(Text)
 }
 
 /// A BLAKE3 digest: of an attachment, a request, arguments. Written in hex.

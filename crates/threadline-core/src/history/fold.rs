@@ -15,7 +15,7 @@ use super::fact::{
     Purpose, Recap, Sender, Stop, TimerSet, ToolResults, Usage,
 };
 use super::rule::Rule;
-use super::sections::Levels;
+use super::sections::{Level, Levels, render};
 use super::state::{
     Agent, Correction, Finished, Ledger, OpenCall, OpenOutput, PathState, RecapRange, Stage, Timer,
     Turn,
@@ -314,9 +314,7 @@ impl PathState {
         let row = agent.row(entry, kind, counts, counts.tokens.live, text);
         self.first_input.get_or_insert(entry.seq);
         if transcript {
-            self.message(entry, MessageKind::Input, || {
-                super::sections::render(&input.sections, super::sections::Level::Live).into_owned()
-            });
+            self.message(entry, MessageKind::Input, &render(&input.sections, Level::Live));
         }
         Ok(row)
     }
@@ -351,7 +349,7 @@ impl PathState {
         let kind = if answers { RowKind::Answer } else { RowKind::Output };
         let row = agent.row(entry, kind, counts, counts.tokens.live, gist(&entry.fact));
         if answers {
-            self.message(entry, MessageKind::Answer, || text);
+            self.message(entry, MessageKind::Answer, &text);
         }
         if rests {
             self.ended(entry.agent, entry.seq, false);
@@ -572,14 +570,22 @@ impl PathState {
         }
     }
 
-    fn message(&mut self, entry: &Entry, kind: MessageKind, text: impl FnOnce() -> String) {
+    fn message(&mut self, entry: &Entry, kind: MessageKind, text: &str) {
         self.messages = self.messages.saturating_add(1);
-        let text = text();
-        // Not cut off in place: the rest of a long text would stay in memory.
-        let end = text.char_indices().nth(LAST_MESSAGE_CAP).map_or(text.len(), |(end, _)| end);
-        let text = text.get(..end).unwrap_or_default().into();
+        let text = first_chars(text, LAST_MESSAGE_CAP).to_owned();
         self.last_message = Some(LastMessage { text, kind, at: entry.at });
     }
+}
+
+/// A text up to so many characters.
+fn first_chars(text: &str, cap: usize) -> &str {
+    // No text has more characters than bytes, and in ASCII it has as many.
+    let end = match text.as_bytes().get(..cap) {
+        None => text.len(),
+        Some(head) if head.is_ascii() => cap,
+        Some(_) => text.char_indices().nth(cap).map_or(text.len(), |(end, _)| end),
+    };
+    text.get(..end).unwrap_or_default()
 }
 
 /// Whether an entry is on the thread of the conversation itself.

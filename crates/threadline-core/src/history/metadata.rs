@@ -1,8 +1,10 @@
 //! Small facts beside an entry: `snake_case` keys, at most 2 KiB in all.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// The most that an entry's metadata may take, serialised.
 pub const METADATA_CAP_BYTES: usize = 2048;
@@ -31,20 +33,61 @@ pub enum Value {
 
 fn known_values<'de, D>(deserializer: D) -> Result<BTreeMap<String, Value>, D::Error>
 where
-    D: serde::Deserializer<'de>,
+    D: Deserializer<'de>,
 {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Any {
-        Known(Value),
-        Unknown(serde::de::IgnoredAny),
+    let all = BTreeMap::<String, Known>::deserialize(deserializer)?;
+    Ok(all.into_iter().filter_map(|(key, Known(value))| Some((key, value?))).collect())
+}
+
+/// A value, if it is of a type that this version knows.
+struct Known(Option<Value>);
+
+impl<'de> Deserialize<'de> for Known {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(KnownVisitor).map(Self)
     }
-    let all = BTreeMap::<String, Any>::deserialize(deserializer)?;
-    let known = all.into_iter().filter_map(|(key, value)| match value {
-        Any::Known(value) => Some((key, value)),
-        Any::Unknown(_) => None,
-    });
-    Ok(known.collect())
+}
+
+struct KnownVisitor;
+
+impl<'de> Visitor<'de> for KnownVisitor {
+    type Value = Option<Value>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any value")
+    }
+
+    fn visit_bool<E>(self, flag: bool) -> Result<Self::Value, E> {
+        Ok(Some(Value::Flag(flag)))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Self::Value, E> {
+        Ok(Some(Value::Number(number)))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
+        Ok(i64::try_from(number).ok().map(Value::Number))
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Some(Value::Text(text.to_owned())))
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
+        IgnoredAny.visit_seq(seq).map(|_| None)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        IgnoredAny.visit_map(map).map(|_| None)
+    }
 }
 
 /// Why metadata was refused.
@@ -174,8 +217,12 @@ mod tests {
 
     #[test]
     fn values_of_a_newer_version_are_passed_over() {
-        let metadata: Metadata = serde_json::from_str(r#"{"a":1,"b":1.5,"c":[true]}"#).unwrap();
+        let newer = r#"{"a":1,"b":1.5,"c":[true],"d":{"a":1},"e":null,"f":9223372036854775808}"#;
+        let metadata: Metadata = serde_json::from_str(newer).unwrap();
         assert_eq!(metadata, Metadata::checked([("a".to_owned(), Value::Number(1))]).unwrap());
+        let known = r#"{"a":-1,"b":"\u00e9","c":false}"#;
+        let metadata: Metadata = serde_json::from_str(known).unwrap();
+        assert_eq!(serde_json::to_string(&metadata).unwrap(), r#"{"a":-1,"b":"é","c":false}"#);
     }
 
     #[test]

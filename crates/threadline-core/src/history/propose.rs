@@ -73,6 +73,25 @@ pub struct Proposed {
     pub history: History,
 }
 
+impl Proposed {
+    /// The batch in the making again, to be filled further; what is in it stays. What settles a
+    /// copy counts as any other fact.
+    pub fn reopen(self, stamp: Stamp<'_>) -> Draft<'_> {
+        let Self { batch, history } = self;
+        Draft {
+            base: (batch.base, batch.base_hash),
+            history,
+            bytes: batch.entries.iter().map(|placed| placed.record.size()).sum(),
+            touched: batch.agents.iter().map(|sums| sums.agent).collect(),
+            placed: batch.entries,
+            rows: batch.rows,
+            taken: batch.taken,
+            settled: 0,
+            stamp,
+        }
+    }
+}
+
 /// Why facts were refused. Nothing happened.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {

@@ -51,6 +51,8 @@ pub const RECENT_CAP_BYTES: usize = 4096;
 const RECENT_HEAD_BYTES: usize = 3072;
 /// The longest gist, before the word on how much there is.
 pub const GIST_CAP_BYTES: usize = 96;
+/// How long the word on how much there is may well be.
+const GIST_END_BYTES: usize = 32;
 
 /// A titled text at three levels of detail.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -213,9 +215,14 @@ fn cut(text: &str, head: u32, tail: u32) -> String {
 /// The first words of a text in one line, and how much there is.
 fn first_line(text: &str, head: u32) -> String {
     let head = floor_boundary(text, to_usize(head));
-    let words = text.get(..head).unwrap_or_default();
-    let mut line = words.split_whitespace().collect::<Vec<_>>().join(" ");
-    let lines = text.lines().count();
+    let mut line = String::with_capacity(head + GIST_END_BYTES);
+    for word in text.get(..head).unwrap_or_default().split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    let lines = lines(text);
     let bytes = text.len();
     if lines > 1 {
         let _ = write!(line, "… ({lines} lines, {bytes} bytes)");
@@ -223,6 +230,16 @@ fn first_line(text: &str, head: u32) -> String {
         let _ = write!(line, "… ({bytes} bytes)");
     }
     line
+}
+
+/// As many lines as `str::lines` gives. A byte can count the ends in 255 bytes, and the compiler
+/// can count many such bytes at once.
+fn lines(text: &str) -> usize {
+    let among = |bytes: &[u8]| {
+        bytes.iter().fold(0_u8, |ends, byte| ends.wrapping_add(u8::from(*byte == b'\n')))
+    };
+    let ends: usize = text.as_bytes().chunks(255).map(|bytes| usize::from(among(bytes))).sum();
+    ends + usize::from(!text.is_empty() && !text.ends_with('\n'))
 }
 
 fn is_one_short_line(text: &str) -> bool {
@@ -265,6 +282,22 @@ mod tests {
         assert!(recent.len() <= RECENT_CAP_BYTES + 64, "{}", recent.len());
         assert!(recent.contains("bytes left out"));
         assert_eq!(section.at(Level::Gist), "雨 line… (2000 lines, 18000 bytes)");
+    }
+
+    #[test]
+    fn lines_are_counted_as_they_are_read() {
+        for text in [
+            "",
+            "\n",
+            "one",
+            "one\n",
+            "one\ntwo",
+            "one\r\n\r\ntwo\n\n",
+            "\n\n雨",
+            &"\n".repeat(999),
+        ] {
+            assert_eq!(lines(text), text.lines().count(), "{text:?}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What a history amounts to: state derived from entries, small whatever its length.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -448,15 +449,17 @@ impl Agent {
     /// Its newest turn in a line.
     fn state_description(&self) -> String {
         let Some(turn) = &self.turn else { return String::new() };
-        let mut parts = vec![format!("input: {}", turn.input)];
-        parts.extend(turn.tools.iter().map(|(name, times)| match times {
-            1 => format!("tool: {name}"),
-            _ => format!("tool: {name} (×{times})"),
-        }));
-        if !turn.output.is_empty() {
-            parts.push(format!("output: {}", turn.output));
+        let mut line = format!("input: {}", turn.input);
+        for (name, times) in &turn.tools {
+            let _ = match times {
+                1 => write!(line, " | tool: {name}"),
+                _ => write!(line, " | tool: {name} (×{times})"),
+            };
         }
-        parts.join(" | ")
+        if !turn.output.is_empty() {
+            let _ = write!(line, " | output: {}", turn.output);
+        }
+        line
     }
 
     pub(super) fn sums(&self, agent: AgentId) -> AgentSums {

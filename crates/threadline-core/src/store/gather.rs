@@ -15,8 +15,9 @@ use crate::history::fact::Fact;
 use crate::id::{AgentId, ConversationId, Seq};
 use crate::outline::OutlineRow;
 
-/// How many outline rows are read at first, and at most at a time.
+/// How many outline rows are read at first, and at least and at most after that.
 const ROWS: usize = 128;
+const ROWS_LEAST: usize = 64;
 const ROWS_CAP: usize = 1024;
 
 /// Plans what an agent's model sees, and reads the entries that the plan shows.
@@ -56,16 +57,17 @@ pub async fn gather_with(
     Ok(Ok(Material { plan, entries }))
 }
 
-/// Reads what a recap is written from; none if there is nothing to be recapped.
+/// Reads what a recap is written from, of which only what is not recalled is read; none if there
+/// is nothing to be recapped.
 pub async fn gather_recap(
     store: &dyn Store,
     id: ConversationId,
     history: &History,
     ask: &RecapAsk,
+    recall: &mut Recall,
 ) -> Result<Option<RecapSource>, OpenError> {
-    let mut recall = Recall::default();
     let (agent, outlook) = (ask.agent, Outlook::default());
-    let mut look = Look { store, id, history, agent, outlook, recall: &mut recall };
+    let mut look = Look { store, id, history, agent, outlook, recall };
     let mut rows = RecapRows::default();
     let mut place = 0;
     'rows: while !look.outlook.whole {
@@ -97,9 +99,19 @@ impl Look<'_> {
         let mut most = ROWS;
         while !self.outlook.whole && self.taken() <= tokens {
             self.further(most).await?;
-            most = (most * 2).min(ROWS_CAP);
+            most = self.lacking(tokens);
         }
         Ok(())
+    }
+
+    /// How many more rows a budget seems to take, and a few: rows differ, and to ask again costs
+    /// more than they do.
+    fn lacking(&self, tokens: u64) -> usize {
+        let read = u64::try_from(self.outlook.rows.len()).unwrap_or(u64::MAX);
+        let taken = self.taken().max(1);
+        let lacking = tokens.saturating_sub(taken).saturating_mul(read) / taken;
+        let most = usize::try_from(lacking.saturating_add(lacking / 4)).unwrap_or(ROWS_CAP);
+        most.clamp(ROWS_LEAST, ROWS_CAP)
     }
 
     /// The tokens at Recent of the rows that were read.
@@ -116,16 +128,18 @@ impl Look<'_> {
         let mut from = last.map_or_else(head, |oldest| oldest.previous);
         for _ in 0..most {
             let Some(next) = from else { break };
-            if self.recall.row(next).is_none() {
+            let mut known = self.recall.row(next).cloned();
+            if known.is_none() {
                 let rows = self.store.outline(self.id, self.agent, next, most).await?;
                 self.recall.note_rows(rows);
+                known = self.recall.row(next).cloned();
             }
-            let Some(row) = self.recall.row(next) else {
+            let Some(row) = known else {
                 from = None;
                 break;
             };
             from = row.previous;
-            self.outlook.rows.push(Arc::clone(row));
+            self.outlook.rows.push(row);
         }
         self.outlook.whole = from.is_none();
         Ok(())
@@ -169,8 +183,9 @@ impl Look<'_> {
         if unknown.is_empty() {
             return Ok(());
         }
-        for (seq, record) in unknown.iter().zip(&self.store.records(self.id, &unknown).await?) {
-            self.recall.note_entry(read(self.id, *seq, record)?, record);
+        // Each record is let go as soon as its entry is there: they take as much again.
+        for (seq, record) in unknown.iter().zip(self.store.records(self.id, &unknown).await?) {
+            self.recall.note_entry(read(self.id, *seq, &record)?, record.size());
         }
         Ok(())
     }

@@ -68,6 +68,19 @@ pub enum Filter {
     Label(String),
 }
 
+impl Filter {
+    /// Whether a conversation with such sums is among those it asks for.
+    pub fn shows(&self, sums: &Sums) -> bool {
+        match self {
+            Self::Current => !sums.archived,
+            Self::Archived => sums.archived,
+            Self::All => true,
+            Self::State(state) => sums.state == *state,
+            Self::Label(label) => sums.labels.contains(label),
+        }
+    }
+}
+
 /// In which order; always the newest first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sort {

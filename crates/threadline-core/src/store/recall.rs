@@ -6,7 +6,6 @@ use std::sync::Arc;
 use crate::history::batch::Batch;
 use crate::history::entry::Entry;
 use crate::history::fact::Fact;
-use crate::history::record::Record;
 use crate::id::{AgentId, Seq};
 use crate::outline::OutlineRow;
 
@@ -40,8 +39,22 @@ impl Recall {
         for placed in batch.entries.iter().filter(|placed| placed.entry.agent == agent) {
             let seq = placed.entry.seq;
             let finished = matches!(placed.entry.fact, Fact::ToolFinished(_));
-            if finished || self.rows.contains_key(&seq) {
-                self.note_entry(placed.entry.clone(), &placed.record);
+            if (finished || self.rows.contains_key(&seq)) && !self.entries.contains_key(&seq) {
+                self.note_entry(placed.entry.clone(), placed.record.size());
+            }
+        }
+    }
+
+    /// Takes in a batch that may not be in the store yet, all of it: what is not recalled would be
+    /// looked for there. It will be, or nobody asks any more.
+    pub fn note_unstored(&mut self, agent: AgentId, batch: &Batch) {
+        self.note(agent, batch);
+        for row in batch.rows.iter().filter(|row| row.agent == agent) {
+            self.note_other(row.seq, self.rows.get(&row.seq).cloned());
+        }
+        for placed in &batch.entries {
+            if !self.entries.contains_key(&placed.entry.seq) {
+                self.note_entry(placed.entry.clone(), placed.record.size());
             }
         }
     }
@@ -50,8 +63,9 @@ impl Recall {
         self.rows.extend(rows.into_iter().map(|row| (row.seq, Arc::new(row))));
     }
 
-    pub(super) fn note_entry(&mut self, entry: Entry, record: &Record) {
-        self.entries.insert(entry.seq, (Arc::new(entry), record.size()));
+    /// An entry, and the bytes of its record.
+    pub(super) fn note_entry(&mut self, entry: Entry, bytes: usize) {
+        self.entries.insert(entry.seq, (Arc::new(entry), bytes));
     }
 
     pub(super) fn note_other(&mut self, seq: Seq, row: Option<Arc<OutlineRow>>) {

@@ -12,9 +12,9 @@ use crate::outline::OutlineRow;
 /// How many entries lie between states that are remembered for later rewinds.
 const CHECKPOINT_EVERY: u64 = 256;
 /// How many lie between those that are remembered for a while: most rewinds do not lead far.
-const NEAR_EVERY: u64 = 16;
+const NEAR_EVERY: u64 = 32;
 /// How many of those there are.
-const NEAR: usize = 128;
+const NEAR: usize = 64;
 
 /// A fold over a whole ledger in order.
 ///

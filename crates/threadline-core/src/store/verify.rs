@@ -1,11 +1,13 @@
 //! Verifying: whether what is stored is what was written, and what is derived from it is true.
 
 mod look;
+mod passed;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use look::{Inside, Lookers, Sheaf};
+use passed::{Folded, Passed};
 
 use super::ahead::Ahead;
 use super::replay::Replay;
@@ -20,6 +22,8 @@ use crate::tokens::{CounterId, TokenCounter};
 
 /// How many records are read at a time.
 const PAGE: usize = 1024;
+/// How many pages are looked at ahead of the one that is folded: who looks has always a next one.
+const PAGES_AHEAD: usize = 2;
 /// The most entries that the search index is compared with at once.
 const UNCHECKED_CAP: usize = 65_536;
 /// The most findings that are told one by one.
@@ -90,8 +94,8 @@ pub async fn verify(
     };
     let (mut previous, mut next) = (GENESIS, Seq(1));
     let mut coming = Ahead::ask(read(storage, id, next)).await;
-    // One page is read while the one before it is looked at, and the one before that folded.
-    let mut under_way: Option<Arc<Sheaf>> = None;
+    // One page is read while those before it are looked at, and the one before them folded.
+    let mut under_way: VecDeque<Arc<Sheaf>> = VecDeque::new();
     loop {
         let records = if next <= conversation.head { coming.answer().await? } else { Vec::new() };
         let last = match records.last() {
@@ -103,13 +107,15 @@ pub async fn verify(
         if let Some(Deep { index: Pages { coming: Some(index), .. }, .. }) = &mut deep {
             index.nudge().await;
         }
-        let sheaf = lookers.begin(records, std::mem::replace(&mut previous, last));
-        if let Some(sheaf) = under_way.replace(sheaf) {
+        under_way.push_back(lookers.begin(records, std::mem::replace(&mut previous, last)));
+        if under_way.len() > PAGES_AHEAD
+            && let Some(sheaf) = under_way.pop_front()
+        {
             take_in(&sheaf, deep.as_mut(), &mut report).await?;
             progress(report.entries);
         }
     }
-    if let Some(sheaf) = under_way {
+    for sheaf in under_way {
         take_in(&sheaf, deep.as_mut(), &mut report).await?;
         progress(report.entries);
     }
@@ -143,8 +149,8 @@ async fn take_in(
             report.find(seq, "the record is not what was written: the chain breaks here");
         }
         report.bytes += u64::try_from(record.size()).unwrap_or(u64::MAX);
-        if let (Some(deep), Some(inside)) = (&mut deep, &look.inside) {
-            deep.record(seq, record.hash, inside, report).await?;
+        if let (Some(deep), Some(inside)) = (&mut deep, look.inside) {
+            deep.record(seq, record, inside, report).await?;
         }
         report.entries = seq.0;
     }
@@ -166,6 +172,7 @@ struct Deep<'a> {
     counter: Arc<dyn TokenCounter>,
     /// None once a rule was broken: what follows cannot be judged.
     replay: Option<Replay>,
+    passed: Passed,
     rows: Pages<'a, OutlineRow>,
     index: Pages<'a, (Seq, u64)>,
     /// What the index should hold of entries it was not yet compared with.
@@ -214,6 +221,7 @@ impl<'a> Deep<'a> {
             id,
             counter,
             replay: Some(Replay::new(History::new())),
+            passed: Passed::default(),
             index: Pages::new(Ahead::ask(storage.index_checksums(id, Seq::ZERO, PAGE)).await),
             rows: Pages::new(Ahead::ask(storage.outline_ledger(id, Seq::ZERO, PAGE)).await),
             unchecked: Vec::new(),
@@ -225,8 +233,8 @@ impl<'a> Deep<'a> {
     async fn record(
         &mut self,
         seq: Seq,
-        hash: Digest,
-        inside: &Result<Inside, UnreadableRecord>,
+        record: &Record,
+        inside: Result<Inside, UnreadableRecord>,
         report: &mut Report,
     ) -> Result<(), StoreError> {
         let Inside { entry, counts, words } = match inside {
@@ -245,16 +253,20 @@ impl<'a> Deep<'a> {
         if let Fact::Unrecognised(_) = entry.fact {
             report.unrecognised += 1;
         }
-        self.check_attachments(entry, report).await?;
-        self.check_index(seq, *words, report).await?;
+        self.check_attachments(&entry, report).await?;
+        self.check_index(seq, words, report).await?;
         self.next_row().await?;
         while let Some(stray) = self.rows.next.take_if(|row| row.seq < seq) {
             report.find(stray.seq, "an outline row has no entry");
             self.next_row().await?;
         }
         let stored = self.rows.next.take_if(|row| row.seq == seq);
-        let row = self.fold(entry, hash, *counts, stored.as_ref(), report).await?;
+        let adopted = stored.as_ref().filter(|stored| !self.counts_alike(stored)).cloned();
+        let (hash, bytes) = (record.hash, record.size());
+        let folded = Folded { entry, hash, counts, adopted, bytes };
+        let row = self.fold(&folded, report).await?;
         self.check_row(seq, stored, row, report);
+        self.passed.push(folded);
         Ok(())
     }
 
@@ -268,30 +280,28 @@ impl<'a> Deep<'a> {
 
     async fn fold(
         &mut self,
-        entry: &Entry,
-        hash: Digest,
-        counts: Counts,
-        stored: Option<&OutlineRow>,
+        folded: &Folded,
         report: &mut Report,
     ) -> Result<Option<OutlineRow>, StoreError> {
-        let foreign = stored.filter(|stored| !self.counts_alike(stored));
+        let Folded { entry, hash, counts, adopted, .. } = folded;
         let Some(replay) = &self.replay else { return Ok(None) };
         let past = match &entry.fact {
             Fact::Rewound(rewound) => match replay.nearest(rewound.to).cloned() {
-                Some(nearest) => {
-                    Some(fold_on(self.storage, self.id, &*self.counter, nearest, rewound.to).await?)
+                Some(mut past) => {
+                    self.passed.fold_on(&mut past, rewound.to);
+                    Some(fold_on(self.storage, self.id, &*self.counter, past, rewound.to).await?)
                 }
                 None => None,
             },
             _ => None,
         };
         let Some(replay) = &mut self.replay else { return Ok(None) };
-        let taken = match foreign.filter(|_| past.is_none()) {
-            Some(stored) => replay.take_with_sums_of(stored, entry, hash, counts),
-            None => replay.take(entry, hash, counts, past.as_ref()),
+        let taken = match adopted.as_ref().filter(|_| past.is_none()) {
+            Some(stored) => replay.take_with_sums_of(stored, entry, *hash, *counts),
+            None => replay.take(entry, *hash, *counts, past.as_ref()),
         };
         match taken {
-            Ok(row) => Ok(row.map(|row| self.as_counted(row, stored, foreign.is_some()))),
+            Ok(row) => Ok(row.map(|row| self.as_counted(row, adopted.as_ref()))),
             Err(broken) => {
                 report.find(entry.seq, format!("a rule is broken: {}", broken.rule));
                 self.replay = None;
@@ -301,13 +311,8 @@ impl<'a> Deep<'a> {
     }
 
     /// The row that an entry gives, with what only another counter can know as it is stored.
-    fn as_counted(
-        &mut self,
-        row: OutlineRow,
-        stored: Option<&OutlineRow>,
-        foreign: bool,
-    ) -> OutlineRow {
-        let Some(stored) = stored.filter(|_| foreign) else { return row };
+    fn as_counted(&mut self, row: OutlineRow, adopted: Option<&OutlineRow>) -> OutlineRow {
+        let Some(stored) = adopted else { return row };
         let OutlineRow { recent_sum, live_sum, counter, tokens, .. } = *stored;
         let row = OutlineRow { recent_sum, live_sum, ..row };
         if counter == row.counter {

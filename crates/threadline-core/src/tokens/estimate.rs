@@ -95,27 +95,80 @@ fn cost(text: &[u8]) -> u64 {
     let mut rest = text;
     let mut lead = Lead::Nothing;
     while let Some(first) = rest.first() {
-        let (length, takes, next) = match kind(*first) {
-            Kind::Lower | Kind::Upper | Kind::Accented => word(rest, lead),
-            Kind::Digit => digits(rest, lead),
-            Kind::Space => spaces(rest),
-            Kind::Newline => (run(rest, Kind::Newline), TOKEN, Lead::Nothing),
-            Kind::Mark => marks(rest, lead),
-            Kind::Wide => wide(rest, lead),
-        };
+        if let Some((takes, after)) = plain_word(rest) {
+            cost += takes;
+            (lead, rest) = (Lead::Nothing, after);
+            continue;
+        }
+        let (length, takes, next) = piece(*first, rest, lead);
         cost += takes;
         lead = next;
         // Every piece has a length; an end is better than a loop if one had none.
-        rest = rest.get(length.max(1)..).unwrap_or_default();
+        match rest.get(length..) {
+            Some(after) if length > 0 => rest = after,
+            Some(_) | None => break,
+        }
     }
     cost
+}
+
+/// A space and a word of small letters, which most of a text is: what they take together, and what
+/// follows. They take the same piece by piece, only not as fast.
+fn plain_word(text: &[u8]) -> Option<(u64, &[u8])> {
+    let [b' ', word @ ..] = text else { return None };
+    let [b'a'..=b'z', ..] = word else { return None };
+    let length = small_letters(word);
+    let after = word.get(length..)?;
+    match after.first().copied() {
+        Some(b'\'') => None,
+        Some(byte) if kind(byte) == Kind::Accented => None,
+        Some(_) | None => Some((word_cost(length, Lead::Space), after)),
+    }
 }
 
 /// A piece: how long it is, what it takes, and whether its end belongs to what follows.
 type Piece = (usize, u64, Lead);
 
+fn piece(first: u8, text: &[u8], lead: Lead) -> Piece {
+    match kind(first) {
+        Kind::Lower | Kind::Upper | Kind::Accented => word(text, lead),
+        Kind::Digit => digits(text, lead),
+        Kind::Space => spaces(text),
+        Kind::Newline => (run(text, Kind::Newline), TOKEN, Lead::Nothing),
+        Kind::Mark => marks(text, lead),
+        Kind::Wide => wide(text, lead),
+    }
+}
+
 fn run(text: &[u8], of: Kind) -> usize {
     text.iter().take_while(|byte| kind(**byte) == of).count()
+}
+
+/// How many small letters there are before anything else: most of a text, so eight at a time.
+fn small_letters(text: &[u8]) -> usize {
+    let mut length = 0;
+    let mut rest = text;
+    while let Some((eight, after)) = rest.split_first_chunk() {
+        let others = not_small(u64::from_le_bytes(*eight));
+        if others != 0 {
+            // The lowest byte is the first.
+            return length + others.trailing_zeros() as usize / 8;
+        }
+        length += eight.len();
+        rest = after;
+    }
+    length + run(rest, Kind::Lower)
+}
+
+/// The highest bit of each of eight bytes that is no small letter. No sum of seven bits and less
+/// than another overflows into the next byte.
+fn not_small(eight: u64) -> u64 {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x80 * EACH;
+    let low = eight & !HIGH;
+    let from_a = low + (0x80 - u64::from(b'a')) * EACH;
+    let after_z = low + (0x7F - u64::from(b'z')) * EACH;
+    (eight | !from_a | after_z) & HIGH
 }
 
 /// Capitals and then small letters: `fooBar` is two words.
@@ -123,8 +176,8 @@ fn word(text: &[u8], lead: Lead) -> Piece {
     let capitals = run(text, Kind::Upper);
     let mut length = capitals;
     let mut accented = 0;
-    loop {
-        length += run(text.get(length..).unwrap_or_default(), Kind::Lower);
+    while let Some(rest) = text.get(length..) {
+        length += small_letters(rest);
         match text.get(length).copied().map(kind) {
             Some(Kind::Accented) => {
                 length += 2;
@@ -140,7 +193,36 @@ fn word(text: &[u8], lead: Lead) -> Piece {
 /// What an English word takes. Long ones are seldom in the vocabulary, least of all in capitals
 /// or after a mark; beyond any word it is random text, at three letters a token.
 fn word_cost(length: usize, lead: Lead) -> u64 {
-    let common = match (lead, length) {
+    let known = WORDS.get(lead as usize).and_then(|by_length| by_length.get(length));
+    match known {
+        Some(cost) => u64::from(*cost),
+        None => u64::from(common_cost(length, lead)) + widen(length.saturating_sub(LONG)) * 6,
+    }
+}
+
+/// The longest word that may be in the vocabulary.
+const LONG: usize = 12;
+
+/// What words of no more than that take, by what stands before them: a table, because it is asked
+/// for every word.
+static WORDS: [[u8; LONG + 1]; 4] = {
+    let mut words = [[0; LONG + 1]; 4];
+    let mut length = 0;
+    while length <= LONG {
+        #[expect(clippy::indexing_slicing, reason = "both are within the table, and this is const")]
+        {
+            words[Lead::Nothing as usize][length] = common_cost(length, Lead::Nothing);
+            words[Lead::Space as usize][length] = common_cost(length, Lead::Space);
+            words[Lead::Mark as usize][length] = common_cost(length, Lead::Mark);
+            words[Lead::Digit as usize][length] = common_cost(length, Lead::Digit);
+        }
+        length += 1;
+    }
+    words
+};
+
+const fn common_cost(length: usize, lead: Lead) -> u8 {
+    match (lead, length) {
         (Lead::Space, 0..=6) => 16,
         (Lead::Space, 7..=9) => 17,
         (Lead::Space, _) => 19,
@@ -155,9 +237,7 @@ fn word_cost(length: usize, lead: Lead) -> u64 {
         (Lead::Digit, 0..=1) => 16,
         (Lead::Digit, 2) => 20,
         (Lead::Digit, _) => 28,
-    };
-    let beyond = widen(length.saturating_sub(12)) * 6;
-    common + beyond
+    }
 }
 
 /// The end of a contraction, which is part of its word: `'s`, `'t`, `'ll`.
@@ -270,4 +350,45 @@ fn alphabet(text: &[u8], letter_bytes: usize, later_letter: u64) -> (usize, u64)
 
 fn widen(length: usize) -> u64 {
     u64::try_from(length).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn piece_by_piece(text: &str) -> u64 {
+        let (mut cost, mut lead, mut rest) = (0, Lead::Nothing, text.as_bytes());
+        while let Some(first) = rest.first() {
+            let (length, takes, next) = piece(*first, rest, lead);
+            cost += takes;
+            (lead, rest) = (next, &rest[length..]);
+        }
+        cost
+    }
+
+    proptest! {
+        #[test]
+        fn plain_words_take_what_they_take_piece_by_piece(
+            text in "([a-c]{0,15}|[ \\n'.,é雨д1X]|  |\\PC){0,40}",
+        ) {
+            prop_assert_eq!(cost(text.as_bytes()), piece_by_piece(&text), "{:?}", text);
+        }
+
+        #[test]
+        fn eight_letters_at_a_time_are_as_many_as_one_by_one(
+            text in prop::collection::vec(prop_oneof![8 => b'`'..=b'{', 1 => any::<u8>()], 0..40),
+        ) {
+            prop_assert_eq!(small_letters(&text), run(&text, Kind::Lower));
+        }
+    }
+
+    #[test]
+    fn every_byte_is_a_small_letter_or_not() {
+        for byte in 0..=u8::MAX {
+            let expected = if byte.is_ascii_lowercase() { 0 } else { 0x8080_8080_8080_8080 };
+            assert_eq!(not_small(u64::from_le_bytes([byte; 8])), expected, "{byte}");
+        }
+    }
 }

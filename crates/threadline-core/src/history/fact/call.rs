@@ -45,6 +45,7 @@ pub struct ToolStarted {
     /// What running it again would do.
     pub effect: Effect,
     /// The key under which the outside world can know this effect again.
+    #[serde(deserialize_with = "super::shared_text")]
     pub effect_key: Arc<str>,
     /// Who allowed it.
     pub authority: Authority,
@@ -70,6 +71,7 @@ pub struct ToolFinished {
     /// The call.
     pub call: CallId,
     /// The tool's name, which must be the call's.
+    #[serde(deserialize_with = "super::shared_text")]
     pub name: Arc<str>,
     /// How it ended.
     pub status: Status,

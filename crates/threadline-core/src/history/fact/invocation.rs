@@ -12,15 +12,19 @@ use crate::id::Seq;
 #[serde(deny_unknown_fields)]
 pub struct Invocation {
     /// The provider, such as `anthropic`.
+    #[serde(deserialize_with = "super::shared_text")]
     pub provider: Arc<str>,
     /// The named endpoint.
+    #[serde(deserialize_with = "super::shared_text")]
     pub endpoint: Arc<str>,
     /// The account at that endpoint, if it matters.
     #[serde(default, skip_serializing_if = "is_default")]
     pub account: Option<Arc<str>>,
     /// The wire protocol.
+    #[serde(deserialize_with = "super::shared_text")]
     pub dialect: Arc<str>,
     /// The model's name there.
+    #[serde(deserialize_with = "super::shared_text")]
     pub model: Arc<str>,
 }
 

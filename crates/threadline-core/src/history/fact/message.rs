@@ -193,6 +193,7 @@ pub type Opaque = Arc<str>;
 #[serde(deny_unknown_fields)]
 pub struct ThinkingBlock {
     /// The thought, as far as it is shown.
+    #[serde(deserialize_with = "super::shared_text")]
     pub text: Arc<str>,
     /// Signature or encrypted thought.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -204,6 +205,7 @@ pub struct ThinkingBlock {
 #[serde(deny_unknown_fields)]
 pub struct Text {
     /// The text.
+    #[serde(deserialize_with = "super::shared_text")]
     pub text: Arc<str>,
     /// The provider's state of this block.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -215,8 +217,10 @@ pub struct Text {
 #[serde(deny_unknown_fields)]
 pub struct ToolCall {
     /// The tool's name.
+    #[serde(deserialize_with = "super::shared_text")]
     pub name: Arc<str>,
     /// The arguments, raw: never parsed and written again.
+    #[serde(deserialize_with = "super::shared_text")]
     pub arguments: Arc<str>,
     /// The provider's id of the call.
     #[serde(default, skip_serializing_if = "is_default")]

@@ -1,6 +1,6 @@
 //! Looking at records: what each says by itself, whatever came before it.
 //!
-//! That is most of the work of verifying. Threads share it, and do it for one page while another
+//! That is most of the work of verifying. Threads share it, and do it for some pages while another
 //! is folded.
 
 use std::any::Any;
@@ -21,7 +21,7 @@ use crate::tokens::TokenCounter;
 /// The most threads that look at records.
 const THREADS_CAP: usize = 4;
 /// How many records a thread takes at a time.
-const BLOCK: usize = 64;
+const BLOCK: usize = 32;
 
 /// What a record says by itself.
 pub(super) struct Look {
@@ -45,13 +45,16 @@ pub(super) struct Inside {
 pub(super) struct Lookers {
     /// Looks into records if there is one.
     counter: Option<Arc<dyn TokenCounter>>,
+    /// How many there may be.
+    threads: usize,
     helpers: Vec<Sender<Arc<Sheaf>>>,
 }
 
 impl Lookers {
     /// Looks at records; into them if a counter is given.
     pub(super) fn new(counter: Option<Arc<dyn TokenCounter>>) -> Self {
-        Self { counter, helpers: Vec::new() }
+        let threads = available_parallelism().map_or(1, NonZero::get).min(THREADS_CAP);
+        Self { counter, threads, helpers: Vec::new() }
     }
 
     /// Begins to look at records that follow the hash `previous`.
@@ -65,8 +68,7 @@ impl Lookers {
             looked: Mutex::default(),
             progress: Condvar::new(),
         });
-        let threads = available_parallelism().map_or(1, NonZero::get).min(THREADS_CAP);
-        let wanted = threads.min(sheaf.blocks).saturating_sub(1);
+        let wanted = self.threads.min(sheaf.blocks).saturating_sub(1);
         while self.helpers.len() < wanted {
             let (sender, sheaves) = channel();
             // One that is not to be had is done without.
