@@ -8,8 +8,11 @@
 //!
 //! Everything recorded goes through one append at a time. Between two appends the driver places
 //! all facts that can be placed ([`place`](self)): what has landed, what waits in the inbox, what
-//! the agents' next steps record. What has an effect follows only once its batch is durable.
+//! the agents' next steps record. The requests that follow from it are prepared before it is
+//! appended, so that their beginnings share its batch ([`ahead`](self)). What has an effect follows
+//! only once its batch is durable.
 
+mod ahead;
 mod appending;
 mod asking;
 mod calls;
@@ -30,12 +33,13 @@ mod timing;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-pub use command::{Command, Gather, Notice, Rest, Run, Stopped};
+pub use command::{Command, Gather, GatherRecap, Notice, Rest, Run, Standing, Stopped};
 pub use event::{Alarm, Event, Outcome, Past, Setback, Ticket};
 pub use setting::{Limits, Setting, Toolset, ToolsetRefused, own_tools};
 pub use step::{CallStep, RunState, Step, next_step, run_state};
 pub use timing::{CLEAR_TIMER, SET_TIMER, WAIT};
 
+use self::ahead::Filled;
 use self::appending::Appending;
 use self::asking::Asking;
 use self::calls::{CallText, Running};
@@ -67,6 +71,8 @@ pub struct Driver {
     inbox: BTreeMap<ItemNumber, Item>,
     /// What was taken here: a list that was read before that still has it.
     taken: BTreeSet<ItemNumber>,
+    /// What is placed and waits for a request; never beside an append under way.
+    filled: Option<Filled>,
     /// The append under way.
     appending: Option<Appending>,
     /// What has happened and waits to be recorded.
@@ -134,6 +140,7 @@ impl Driver {
             texts: BTreeMap::new(),
             inbox: BTreeMap::new(),
             taken: BTreeSet::new(),
+            filled: None,
             appending: None,
             landed: VecDeque::new(),
             asking: BTreeMap::new(),
@@ -243,12 +250,14 @@ impl Driver {
             return;
         }
         self.ask(out);
+        self.hand_in(out);
         self.rest(at, out);
     }
 
     /// Says once that nothing is left to do, and when to look again.
     fn rest(&mut self, at: Timestamp, out: &mut Vec<Command>) {
-        let busy = self.appending.is_some()
+        let busy = self.filled.is_some()
+            || self.appending.is_some()
             || !self.landed.is_empty()
             || !self.asking.is_empty()
             || !self.running.is_empty()

@@ -30,6 +30,8 @@ use crate::tool::Catalogue;
 /// - The stream keeps the order that [`Delta`] describes: [`Delta::Prepared`] first, before
 ///   anything is sent, and [`Delta::Finished`] last, or an error last. A stream that ends with
 ///   neither broke off.
+/// - `Prepared` is made of the request alone, and waits for nothing: what led to the request is
+///   recorded with it.
 /// - Nothing happens until the stream is polled, and dropping it stops the invocation.
 /// - One request is sent at most once: no retry, no fallback.
 /// - Any context makes a valid request. What had to be mended for it is reported, never written

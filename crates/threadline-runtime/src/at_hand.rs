@@ -39,6 +39,9 @@ impl AtHand {
             self.catalogue = Some(*digest);
         }
         let (store, recall) = (&*world.store, &mut self.recall);
+        if let Some(batch) = &gather.unstored {
+            recall.note_unstored(gather.ask.agent, batch);
+        }
         gather_with(store, id, &gather.history, &gather.ask, recall).await
     }
 }

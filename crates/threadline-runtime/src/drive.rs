@@ -345,12 +345,12 @@ impl Drive {
     fn execute(&mut self, command: Command, moved: &mut Vec<Arc<Entry>>) {
         match command {
             Command::Append(batch) => self.work.append(&self.lease, batch),
-            Command::KeepSnapshot { snapshot, for_good } => {
-                self.work.keep_snapshot(snapshot, for_good);
+            Command::KeepSnapshot { standing, for_good } => {
+                self.work.keep_snapshot(standing, for_good);
             }
             Command::Gather { agent, ticket, gather } => self.work.gather(agent, ticket, gather),
-            Command::GatherRecap { agent, ticket, history, ask } => {
-                self.work.gather_recap(agent, ticket, history, ask);
+            Command::GatherRecap { agent, ticket, gather } => {
+                self.work.gather_recap(agent, ticket, gather);
             }
             Command::Invoke { agent, ticket, request } => {
                 self.work.invoke(agent, ticket, *request);

@@ -6,17 +6,16 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::{AbortHandle, Abortable, BoxFuture};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use threadline_core::context::recap::RecapAsk;
 use threadline_core::context::wanted_media;
-use threadline_core::drive::{Event, Gather, Past, Run, Setback, Ticket};
-use threadline_core::history::History;
+use threadline_core::drive::{Event, Gather, GatherRecap, Past, Run, Setback, Standing, Ticket};
 use threadline_core::history::batch::Batch;
 use threadline_core::history::fact::{Digest, FailureKind};
-use threadline_core::history::snapshot::Snapshot;
 use threadline_core::id::{AgentId, CallId, ConversationId, Seq};
 use threadline_core::inbox::{Item, ItemNumber};
 use threadline_core::provider::{Delta, DeltaStream, ProviderError, Request};
-use threadline_core::store::{Lease, StoreError, gather_recap, past_with_widgets, read_media};
+use threadline_core::store::{
+    Lease, Recall, StoreError, gather_recap, past_with_widgets, read_media,
+};
 use threadline_core::tool::{Cancel, Progress, ProgressReport, ToolContext};
 
 use crate::at_hand::AtHand;
@@ -74,8 +73,8 @@ pub(crate) struct Work {
     calls: BTreeMap<CallId, Cancel>,
     /// What is at hand of agents' contexts.
     at_hand: BTreeMap<AgentId, Box<AtHand>>,
-    /// A snapshot that waits to be kept, and the last one that was.
-    snapshot: Option<Box<Snapshot>>,
+    /// What waits to be kept as a snapshot, and the last one that was.
+    standing: Option<Box<Standing>>,
     snapshot_kept: Seq,
 }
 
@@ -97,7 +96,7 @@ impl Work {
             streams: BTreeMap::new(),
             calls: BTreeMap::new(),
             at_hand: BTreeMap::new(),
-            snapshot: None,
+            standing: None,
             snapshot_kept: head,
         }
     }
@@ -130,26 +129,27 @@ impl Work {
 
     /// Keeps a snapshot, if it is for good or the last one is far behind; else it waits for the
     /// next one, or for the end.
-    pub(crate) fn keep_snapshot(&mut self, snapshot: Box<Snapshot>, for_good: bool) {
-        if !for_good && snapshot.seq.0 - self.snapshot_kept.0 < SNAPSHOT_GAP {
-            self.snapshot = Some(snapshot);
+    pub(crate) fn keep_snapshot(&mut self, standing: Box<Standing>, for_good: bool) {
+        let head = standing.history.head();
+        if !for_good && head.0 - self.snapshot_kept.0 < SNAPSHOT_GAP {
+            self.standing = Some(standing);
             return;
         }
-        self.snapshot_kept = snapshot.seq;
-        self.snapshot = None;
+        self.snapshot_kept = head;
+        self.standing = None;
         let (world, id) = (Arc::clone(&self.world), self.conversation);
         self.push(async move {
-            keep(&world, id, &snapshot, for_good).await;
+            keep(&world, id, &standing, for_good).await;
             Done::Quiet
         });
     }
 
     /// Ends all that is under way, and keeps the snapshot that waits.
     pub(crate) async fn end(self) {
-        let Self { world, conversation, snapshot, futures, .. } = self;
+        let Self { world, conversation, standing, futures, .. } = self;
         drop(futures);
-        if let Some(snapshot) = snapshot {
-            keep(&world, conversation, &snapshot, false).await;
+        if let Some(standing) = standing {
+            keep(&world, conversation, &standing, false).await;
         }
     }
 
@@ -184,16 +184,15 @@ impl Work {
         });
     }
 
-    pub(crate) fn gather_recap(
-        &self,
-        agent: AgentId,
-        ticket: Ticket,
-        history: Box<History>,
-        ask: Box<RecapAsk>,
-    ) {
+    pub(crate) fn gather_recap(&self, agent: AgentId, ticket: Ticket, gather: Box<GatherRecap>) {
         let (world, id) = (Arc::clone(&self.world), self.conversation);
         self.push(async move {
-            let event = match gather_recap(&*world.store, id, &history, &ask).await {
+            let GatherRecap { history, unstored, ask } = &*gather;
+            let (store, mut recall) = (&*world.store, Recall::default());
+            if let Some(batch) = unstored {
+                recall.note_unstored(agent, batch);
+            }
+            let event = match gather_recap(store, id, history, ask, &mut recall).await {
                 Ok(source) => Event::RecapGathered { agent, ticket, source: source.map(Box::new) },
                 Err(error) => Event::NotGathered { agent, ticket, setback: error.into() },
             };
@@ -413,8 +412,8 @@ impl Work {
     }
 }
 
-async fn keep(world: &World, id: ConversationId, snapshot: &Snapshot, for_good: bool) {
-    if let Err(error) = world.store.keep_snapshot(id, snapshot, for_good).await {
+async fn keep(world: &World, id: ConversationId, standing: &Standing, for_good: bool) {
+    if let Err(error) = world.store.keep_snapshot(id, &standing.snapshot(), for_good).await {
         tracing::debug!(target: "History", %error, "a snapshot was not kept");
     }
 }

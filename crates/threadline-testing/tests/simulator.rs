@@ -17,7 +17,8 @@ const SEEDS: u64 = 1_000;
 const ALL_MARKS: u64 = 20_000;
 const MOST_MARKS: u64 = 1_000;
 /// The marks that a thousand seeds may not see.
-const RARE: &[Mark] = &[Mark::BatchBytes, Mark::TooLarge, Mark::Huge, Mark::NotAgain];
+const RARE: &[Mark] =
+    &[Mark::BatchBytes, Mark::TooLarge, Mark::Huge, Mark::NotAgain, Mark::RecapUndone];
 /// What several agents go through in a fixed conversation where nothing goes wrong.
 const TEAM: &[Mark] = &[
     Mark::AgentNested,

@@ -3,17 +3,16 @@
 use std::sync::Arc;
 
 use super::Driver;
-use super::command::{Command, Notice, Stopped};
+use super::ahead::Filled;
+use super::command::{Command, Notice, Standing, Stopped};
 use super::event::{Alarm, Setback};
 use super::planted::planted;
 use super::step::{RunState, run_state};
-use crate::history::batch::Batch;
+use crate::history::History;
 use crate::history::entry::Entry;
 use crate::history::fact::{Fact, ToolStarted};
-use crate::history::{History, Proposed};
 use crate::id::AgentId;
 use crate::store::snapshot_due;
-use crate::widget::Widgets;
 
 /// How long to wait before a batch is appended again, at first and at most.
 const AGAIN_MS: u64 = 50;
@@ -21,12 +20,7 @@ const AGAIN_CAP_MS: u64 = 10_000;
 
 /// An append under way.
 pub(super) struct Appending {
-    batch: Arc<Batch>,
-    /// The history and the widgets as they are once it is durable.
-    history: History,
-    widgets: Widgets,
-    /// How agents move by it, entry by entry.
-    moves: Vec<Move>,
+    pub(super) filled: Filled,
     /// How often it was tried in vain.
     setbacks: u32,
 }
@@ -54,41 +48,30 @@ impl Move {
     }
 }
 
-impl Appending {
-    /// Whether an agent stands elsewhere once the batch is durable.
-    pub(super) fn moves(&self, agent: AgentId, now: &History) -> bool {
-        self.history.agent(agent) != now.agent(agent)
-    }
-}
-
 impl Driver {
-    pub(super) fn append(
-        &mut self,
-        proposed: Proposed,
-        widgets: Widgets,
-        moves: Vec<Move>,
-        out: &mut Vec<Command>,
-    ) {
-        let Proposed { batch, history } = proposed;
-        let batch = Arc::new(batch);
-        out.push(Command::Append(Arc::clone(&batch)));
-        for placed in &batch.entries {
+    pub(super) fn append(&mut self, filled: Filled, out: &mut Vec<Command>) {
+        out.push(Command::Append(Arc::clone(&filled.batch)));
+        for placed in &filled.batch.entries {
             if planted!(TellBeforeDurable) {
                 out.push(Command::Publish(Notice::Entry(Arc::new(placed.entry.clone()))));
             }
             if planted!(RunBeforeDurable) {
                 self.note_texts(&placed.entry);
-                self.follow_up(&placed.entry, out);
+                if let Fact::ToolStarted(started) = &placed.entry.fact {
+                    self.run(&placed.entry, started, out);
+                }
+            }
+            if planted!(SendBeforeDurable) {
+                self.proceed(&placed.entry, out);
             }
         }
-        self.appending = Some(Appending { batch, history, widgets, moves, setbacks: 0 });
+        self.appending = Some(Appending { filled, setbacks: 0 });
     }
 
     /// The append under way is durable: now it counts, and what it allows may begin.
     pub(super) fn appended(&mut self, out: &mut Vec<Command>) {
-        let Some(Appending { batch, history, widgets, moves, .. }) = self.appending.take() else {
-            return;
-        };
+        let Some(Appending { filled, .. }) = self.appending.take() else { return };
+        let Filled { batch, history, widgets, moves, .. } = filled;
         self.history = history;
         self.widgets = widgets;
         for taken in &batch.taken {
@@ -114,10 +97,9 @@ impl Driver {
             self.follow_up(&placed.entry, out);
         }
         if let Some(due) = snapshot_due(&batch) {
-            let mut snapshot = self.history.to_snapshot();
-            snapshot.widgets = self.widgets.encode();
-            let snapshot = Box::new(snapshot);
-            out.push(Command::KeepSnapshot { snapshot, for_good: due.for_good });
+            let (history, widgets) = (self.history.clone(), self.widgets.clone());
+            let standing = Box::new(Standing { history, widgets });
+            out.push(Command::KeepSnapshot { standing, for_good: due.for_good });
         }
     }
 
@@ -149,7 +131,7 @@ impl Driver {
             // The same batch again: a store that has it says so.
             Setback::AnswerLost(why) | Setback::Later(why) => {
                 if planted!(KeepChange) {
-                    self.widgets = appending.widgets.clone();
+                    self.widgets = appending.filled.widgets.clone();
                 }
                 appending.setbacks = appending.setbacks.saturating_add(1);
                 let ms = doubled(AGAIN_MS, appending.setbacks - 1, AGAIN_CAP_MS);
@@ -161,7 +143,7 @@ impl Driver {
 
     pub(super) fn append_again(&mut self, out: &mut Vec<Command>) {
         if let Some(appending) = &self.appending {
-            out.push(Command::Append(Arc::clone(&appending.batch)));
+            out.push(Command::Append(Arc::clone(&appending.filled.batch)));
         }
     }
 }

@@ -7,7 +7,7 @@ use super::command::{Command, Gather, Notice, Stopped};
 use super::cut;
 use super::event::{Setback, Ticket};
 use super::failing::can_be_tighter;
-use super::place::{Beside, Failure, Landed, Sheet};
+use super::place::{Beside, Failure, Landed, NotPlaced, Sheet};
 use super::planted::planted;
 use super::recapping::Recapping;
 use super::setting::Shown;
@@ -82,6 +82,16 @@ impl Asking {
         Self { ticket, chosen, joined, shown, what, phase, budget, sent_tokens, assembler }
     }
 
+    /// Whether its request is being prepared: nothing is on record of it, and nothing was sent.
+    pub(super) fn is_being_prepared(&self) -> bool {
+        matches!(self.phase, Phase::Gathering | Phase::Preparing { .. })
+    }
+
+    /// Whether it can be given up and begun again as if it had never been.
+    pub(super) fn can_begin_again(&self) -> bool {
+        self.is_being_prepared() && matches!(self.what, What::Step { .. })
+    }
+
     /// What has come of the answer so far.
     pub(super) fn partial(&self) -> Partial {
         priced(&self.chosen, self.assembler.partial())
@@ -96,7 +106,7 @@ impl Driver {
         }
         // Nothing goes on by itself in a copy; what someone asks for settles it.
         let goes_on = !self.history.is_copy();
-        let agents: Vec<AgentId> = self.history.state().agents.keys().copied().collect();
+        let agents: Vec<AgentId> = self.ahead().state().agents.keys().copied().collect();
         for agent in agents {
             if self.is_held(agent) {
                 continue;
@@ -115,18 +125,19 @@ impl Driver {
             || self.paused.contains_key(&agent)
             || self.cancelling.contains_key(&agent)
             || self.landed.iter().any(|landed| landed.agent() == agent)
-            || self.appending.as_ref().is_some_and(|append| append.moves(agent, &self.history))
+            || self.is_moving(agent)
     }
 
     fn can_ask(&self, agent: AgentId) -> bool {
-        let invoking = self.history.agent(agent).is_some_and(|agent| agent.invoking.is_some());
+        let history = self.ahead();
+        let invoking = history.agent(agent).is_some_and(|agent| agent.invoking.is_some());
         !invoking
-            && next_step(&self.history, agent) == Step::Invoke
-            && self.may_not_ask(&self.history, agent).is_none()
+            && next_step(history, agent) == Step::Invoke
+            && self.may_not_ask(history, agent).is_none()
     }
 
     pub(super) fn gather(&mut self, agent: AgentId, recap_first: bool, out: &mut Vec<Command>) {
-        if let Ok(chosen) = self.choose(&self.history, agent) {
+        if let Ok(chosen) = self.choose(self.ahead(), agent) {
             let what = What::Step { recap_first, unfit: Vec::new() };
             self.gather_for(agent, chosen, what, out);
         }
@@ -140,22 +151,28 @@ impl Driver {
         what: What,
         out: &mut Vec<Command>,
     ) {
-        let Some(state) = self.history.agent(agent) else { return };
+        let Some(state) = self.ahead().agent(agent) else { return };
         let joined = state.turn.as_ref().map_or(&state.joined, |turn| &turn.joined);
         let joined = Arc::clone(joined);
         let peers = state.turn.as_ref().map(|turn| Arc::clone(&turn.peers)).unwrap_or_default();
         let shown = self.shown_by(agent, &joined, &peers);
         let target = &chosen.target;
         let model = (&target.invocation, &target.profile);
-        let screens = self.widgets.screens(agent);
-        let ask = Ask::new(&self.history, agent, model, &joined.options, &shown.catalogue, screens);
-        let ticket = self.next_ticket();
-        let history = self.history.clone();
+        let (history, screens) = (self.ahead().clone(), self.widgets_ahead().screens(agent));
+        let ask = Ask::new(&history, agent, model, &joined.options, &shown.catalogue, screens);
         let budget = budget(&ask.options);
-        let gather = Gather { history, ask, catalogue: shown.kept.clone() };
+        let (ticket, unstored) = (self.next_ticket(), self.unstored());
+        let gather = Gather { history, unstored, ask, catalogue: shown.kept.clone() };
         out.push(Command::Gather { agent, ticket, gather: Box::new(gather) });
         let asking = Asking { budget, ..Asking::new(ticket, chosen, joined, shown, what) };
         self.asking.insert(agent, asking);
+    }
+
+    /// Gives up asking an agent's model, wherever it is.
+    pub(super) fn give_up(&mut self, agent: AgentId, out: &mut Vec<Command>) -> Option<Asking> {
+        let asking = self.asking.remove(&agent)?;
+        out.push(Command::Abandon { agent, ticket: asking.ticket });
+        Some(asking)
     }
 
     /// What an agent is shown of its tools: made again only when its settings or its peers change.
@@ -195,8 +212,8 @@ impl Driver {
         if recap_first && self.recap_is_due(agent, &material.plan) {
             return self.gather_wished_recap(agent, &material.plan, out);
         }
+        let context = Arc::new(render(&material, self.widgets_ahead().screens(agent)));
         let Some(asking) = self.asking.get_mut(&agent) else { return };
-        let context = Arc::new(render(&material, self.widgets.screens(agent)));
         let catalogue = Arc::clone(&asking.shown.catalogue);
         let estimate = context.tokens() + u64::from(catalogue.tokens());
         let options = material.plan.options;
@@ -311,12 +328,13 @@ impl Driver {
         let beside = Beside { cause, ..Beside::default() };
         if let Err(not_placed) = sheet.place(agent, (*started).clone(), beside) {
             match not_placed {
-                super::place::NotPlaced::Full => {
+                NotPlaced::Full => {
                     self.landed.push_front(Landed::Start { agent, ticket, started });
                 }
-                super::place::NotPlaced::Refused(_) => {
-                    self.asking.remove(&agent);
-                    out.push(Command::Abandon { agent, ticket });
+                NotPlaced::Refused(_) => {
+                    self.give_up(agent, out);
+                    // Whatever is asked next, it is not waited for again.
+                    sheet.urgent = true;
                 }
             }
         }

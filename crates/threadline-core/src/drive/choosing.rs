@@ -67,7 +67,7 @@ impl Driver {
         });
         let taken = asking.budget.saturating_sub(error.available);
         let tokens = taken.saturating_add(error.tokens);
-        let other = self.history.agent(agent).and_then(|state| {
+        let other = self.ahead().agent(agent).and_then(|state| {
             let needs = Needs { tokens, ..self.needs(agent, state) };
             let SoFar { asked, failed } = SoFar::of(state);
             let failed = [failed, &unfit].concat();

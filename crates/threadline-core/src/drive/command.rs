@@ -16,6 +16,7 @@ use crate::id::{AgentId, CallId, Seq};
 use crate::inbox::ItemNumber;
 use crate::provider::{Delta, Request};
 use crate::tool::ToolSpec;
+use crate::widget::Widgets;
 
 /// Something a driver wants done. Whoever executes it decides nothing.
 #[derive(Clone, Debug)]
@@ -24,8 +25,8 @@ pub enum Command {
     Append(Arc<Batch>),
     /// Keep a snapshot; that it could not be kept is no failure.
     KeepSnapshot {
-        /// The snapshot.
-        snapshot: Box<Snapshot>,
+        /// What it is of.
+        standing: Box<Standing>,
         /// Whether it is kept for good.
         for_good: bool,
     },
@@ -44,10 +45,8 @@ pub enum Command {
         agent: AgentId,
         /// The invocation.
         ticket: Ticket,
-        /// The history whose thread is read.
-        history: Box<History>,
         /// What to read.
-        ask: Box<RecapAsk>,
+        gather: Box<GatherRecap>,
     },
     /// Ask a model, up to the delta that says that the request is prepared.
     Invoke {
@@ -102,15 +101,45 @@ pub enum Command {
     Stop(Stopped),
 }
 
+/// What a history and its widgets have come to. Most are followed by the next before a snapshot of
+/// them is kept, and so are never written as one.
+#[derive(Clone, Debug)]
+pub struct Standing {
+    /// The history.
+    pub history: History,
+    /// The widgets.
+    pub widgets: Widgets,
+}
+
+impl Standing {
+    /// The same as a snapshot.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot { widgets: self.widgets.encode(), ..self.history.to_snapshot() }
+    }
+}
+
 /// What a context is made of, to be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Gather {
     /// The history whose window is wanted.
     pub history: History,
+    /// What of it may not be in the store yet: it is looked at before the store.
+    pub unstored: Option<Arc<Batch>>,
     /// What the context is for.
     pub ask: Ask,
     /// The catalogue, which is to be kept as an attachment.
     pub catalogue: Option<(Digest, Arc<[u8]>)>,
+}
+
+/// What a recap is written from, to be read.
+#[derive(Clone, Debug)]
+pub struct GatherRecap {
+    /// The history whose thread is read.
+    pub history: History,
+    /// What of it may not be in the store yet: it is looked at before the store.
+    pub unstored: Option<Arc<Batch>>,
+    /// What the recap is for.
+    pub ask: RecapAsk,
 }
 
 /// A call to be run.

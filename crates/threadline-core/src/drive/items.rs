@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::Driver;
+use super::ahead::Filled;
 use super::appending::Move;
-use super::asking::What;
+use super::asking::{Asking, What};
 use super::command::{Command, Notice, Stopped};
 use super::event::{Alarm, Past, Setback, Ticket};
 use super::peers::stop_later;
@@ -52,20 +53,23 @@ impl Driver {
             if sheet.full || self.rewinding.is_some() {
                 return;
             }
-            if sheet.draft.takes(number) {
+            // What stops a turn is taken once that has ended, whoever it would mean by then.
+            let stops = self.cancelling.values().any(|cancelling| cancelling.item == Some(number));
+            if stops || sheet.draft.takes(number) {
                 continue;
             }
             let agent = item.to.or_else(|| sheet.draft.history().state().primary());
             let placed = match (item.body, agent) {
                 (Body::Command(inbox::Command::Rewind { to }), _) => {
                     if !sheet.draft.is_empty() {
-                        // What came before it is recorded first.
+                        // What came before it is recorded first, and nothing follows from that.
+                        sheet.urgent = true;
                         return;
                     }
                     self.begin_rewind(number, to, out)
                 }
                 (Body::Command(inbox::Command::Recap { hints }), agent) => {
-                    self.want_recap(number, agent, hints)
+                    self.want_recap(sheet.draft.history(), number, agent, hints)
                 }
                 (Body::Command(command), agent) => {
                     Self::place_command(sheet, number, agent, command)
@@ -73,7 +77,7 @@ impl Driver {
                 (_, None) => Err(NotPlaced::Refused("there is no agent here".to_owned())),
                 (Body::Input(input), Some(agent)) => {
                     let input = Input { client_key: Some(item.client_key), ..input };
-                    self.place_input(sheet, number, agent, item.mode, input)
+                    self.place_input(sheet, (number, item.mode), agent, input, out)
                 }
                 (Body::Approval { call, digest, answer, by }, Some(agent)) => {
                     let given = ApprovalGiven { call, digest, answer, by };
@@ -97,10 +101,10 @@ impl Driver {
     fn place_input(
         &mut self,
         sheet: &mut Sheet<'_>,
-        number: ItemNumber,
+        (number, mode): (ItemNumber, Mode),
         agent: AgentId,
-        mode: Mode,
         input: Input,
+        out: &mut Vec<Command>,
     ) -> Result<(), NotPlaced> {
         let Some(state) = sheet.draft.history().agent(agent).filter(|agent| agent.present) else {
             return Err(NotPlaced::Refused(format!("agent {agent} is not in the conversation")));
@@ -114,7 +118,9 @@ impl Driver {
         let free = match (&state.stage, mode) {
             (Stage::Resting, _) => self.is_free(sheet.draft.history(), agent),
             (Stage::Asked | Stage::Sealed { .. }, Mode::Steer) => {
-                !self.asking.contains_key(&agent) && state.invoking.is_none()
+                // A request that is still being prepared is made again.
+                self.asking.get(&agent).is_none_or(Asking::can_begin_again)
+                    && state.invoking.is_none()
             }
             (Stage::Calling(_), Mode::Steer) => {
                 if run_state(sheet.draft.history(), agent) == RunState::AwaitingApproval {
@@ -126,6 +132,9 @@ impl Driver {
         };
         if free && !self.cancelling.contains_key(&agent) {
             sheet.place(agent, input, Beside::takes(number))?;
+            if self.asking.get(&agent).is_some_and(Asking::can_begin_again) {
+                self.give_up(agent, out);
+            }
         }
         Ok(())
     }
@@ -224,7 +233,7 @@ impl Driver {
 
     fn cancel_turn(&mut self, agent: AgentId, item: Option<ItemNumber>, out: &mut Vec<Command>) {
         let mut partial = Partial::default();
-        if let Some(asking) = self.asking.remove(&agent) {
+        if let Some(asking) = self.give_up(agent, out) {
             partial = asking.partial();
             if let What::Recap(recapping) = &asking.what
                 && let Some(item) = recapping.item
@@ -232,7 +241,6 @@ impl Driver {
                 let why = "the turn was cancelled".to_owned();
                 self.landed.push_back(Landed::NoRecap { agent, item, why });
             }
-            out.push(Command::Abandon { agent, ticket: asking.ticket });
         }
         self.paused.remove(&agent);
         let running = self.running.iter().filter(|(_, running)| running.agent == agent);
@@ -350,7 +358,7 @@ impl Driver {
                 let seq = proposed.batch.base.next();
                 proposed.batch.taken.push(Taken { item, seq });
                 let moves = Move::between(&self.history, &proposed.history).collect();
-                self.append(proposed, past.widgets, moves, out);
+                self.append(Filled::urgent(proposed, past.widgets, moves), out);
             }
             Err(refused) => self.stop(Stopped::Store(refused.to_string()), out),
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Driver;
+use super::ahead::Filled;
 use super::appending::Move;
 use super::calls::CallText;
 use super::command::{Command, Stopped};
@@ -17,7 +18,7 @@ use crate::history::fact::{
     Recap, Status, ToolFinished, TurnEnded,
 };
 use crate::history::metadata::Metadata;
-use crate::history::{Draft, DraftMark, History, Proposal, Refused, Stamp};
+use crate::history::{Draft, DraftMark, History, Proposal, Proposed, Refused, Stamp};
 use crate::id::{AgentId, CallId, EntryId, IdSource, Seq};
 use crate::inbox::ItemNumber;
 use crate::provider::Partial;
@@ -78,9 +79,11 @@ pub(super) struct Sheet<'a> {
     counter: &'a dyn TokenCounter,
     ids: &'a dyn IdSource,
     /// How agents move, entry by entry.
-    pub(super) moves: Vec<Move>,
+    moves: Vec<Move>,
     /// Whether something had to be left for the next batch.
     pub(super) full: bool,
+    /// Whether it is to be appended at once.
+    pub(super) urgent: bool,
 }
 
 /// How far a sheet was filled.
@@ -127,6 +130,7 @@ impl Sheet<'_> {
         proposal.takes = note.takes;
         let (history, fact) = (self.draft.history(), &proposal.fact);
         let showing = self.widgets.showing(history, agent, fact, self.at, self.counter);
+        let urgent = is_urgent(fact);
         let from = run_state(self.draft.history(), agent);
         let seq = match self.draft.try_place(proposal) {
             Ok(seq) => seq,
@@ -137,6 +141,7 @@ impl Sheet<'_> {
             Err(refused) => return Err(NotPlaced::Refused(chain_of(&refused))),
         };
         let to = run_state(self.draft.history(), agent);
+        self.urgent |= urgent;
         if from != to {
             self.moves.push(Move { agent, from, to });
         }
@@ -210,6 +215,19 @@ impl Sheet<'_> {
     fn placed(&self) -> Seq {
         self.draft.history().head()
     }
+
+    /// What was placed, to be appended.
+    fn finish(self) -> Result<Filled, Refused> {
+        let Proposed { batch, history } = self.draft.finish()?;
+        Ok(Filled {
+            batch: Arc::new(batch),
+            history,
+            widgets: self.widgets,
+            texts: self.texts,
+            moves: self.moves,
+            urgent: self.urgent || self.full,
+        })
+    }
 }
 
 /// What goes beside a fact.
@@ -230,6 +248,12 @@ impl Beside {
     }
 }
 
+/// Whether a fact is to be durable at once: what it starts waits for that, and whoever failed is on
+/// record before another is asked.
+fn is_urgent(fact: &Fact) -> bool {
+    matches!(fact, Fact::InvocationStarted(_) | Fact::ToolStarted(_) | Fact::InvocationFailed(_))
+}
+
 fn chain_of(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -241,7 +265,7 @@ fn chain_of(error: &dyn std::error::Error) -> String {
 }
 
 impl Driver {
-    /// Places all that can be placed, and appends it.
+    /// Places all that can be placed.
     pub(super) fn record(&mut self, at: Timestamp, out: &mut Vec<Command>) {
         if self.appending.is_some() || self.rewinding.is_some() {
             return;
@@ -252,19 +276,9 @@ impl Driver {
         }
         let setting = Arc::clone(&self.setting);
         let stamp = Stamp { at, ids: &*setting.ids, counter: &*setting.counter };
-        let draft = match self.history.draft(stamp) {
-            Ok(draft) => draft,
+        let mut sheet = match self.sheet(stamp) {
+            Ok(sheet) => sheet,
             Err(refused) => return self.stop(Stopped::Store(chain_of(&refused)), out),
-        };
-        let mut sheet = Sheet {
-            draft,
-            widgets: self.widgets.clone(),
-            texts: BTreeMap::new(),
-            at,
-            counter: &*setting.counter,
-            ids: &*setting.ids,
-            moves: Vec::new(),
-            full: false,
         };
         loop {
             let before = sheet.placed();
@@ -290,10 +304,28 @@ impl Driver {
         if sheet.draft.is_empty() {
             return;
         }
-        match sheet.draft.finish() {
-            Ok(proposed) => self.append(proposed, sheet.widgets, sheet.moves, out),
+        match sheet.finish() {
+            Ok(filled) => self.filled = Some(filled),
             Err(refused) => self.stop(Stopped::Store(chain_of(&refused)), out),
         }
+    }
+
+    /// The sheet that waits for a request, or a blank one.
+    fn sheet<'a>(&mut self, stamp: Stamp<'a>) -> Result<Sheet<'a>, Refused> {
+        let Stamp { at, ids, counter } = stamp;
+        let (draft, widgets, texts, moves) = match self.filled.take() {
+            Some(Filled { batch, history, widgets, texts, moves, .. }) => {
+                let proposed = Proposed { batch: Arc::unwrap_or_clone(batch), history };
+                (proposed.reopen(stamp), widgets, texts, moves)
+            }
+            None => {
+                let draft = self.history.draft(stamp)?;
+                (draft, self.widgets.clone(), BTreeMap::new(), Vec::new())
+            }
+        };
+        // What settles a copy makes it one that can be driven: that must be durable first.
+        let (full, urgent) = (false, self.history.is_copy());
+        Ok(Sheet { draft, widgets, texts, at, counter, ids, moves, full, urgent })
     }
 
     fn place_landed(&mut self, sheet: &mut Sheet<'_>, out: &mut Vec<Command>) {

@@ -31,6 +31,8 @@ mod bug {
     pub enum Bug {
         /// A call is run before its start is durable.
         RunBeforeDurable,
+        /// A request is sent before its beginning is durable.
+        SendBeforeDurable,
         /// A call that must not run twice is run again after a crash.
         RunOnceAgain,
         /// An append that was refused because someone else holds the conversation counts as done.
@@ -75,6 +77,7 @@ mod bug {
         /// All of them.
         pub const ALL: &[Self] = &[
             Self::RunBeforeDurable,
+            Self::SendBeforeDurable,
             Self::RunOnceAgain,
             Self::IgnoreFence,
             Self::TellBeforeDurable,

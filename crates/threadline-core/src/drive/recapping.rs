@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use super::Driver;
 use super::asking::{Asking, ENDED, Phase, What};
-use super::command::Command;
+use super::command::{Command, GatherRecap};
 use super::event::Ticket;
 use super::place::{Beside, Failure, Landed, NotPlaced, Sheet, failed};
 use super::setting::Shown;
 use crate::choose::Chosen;
 use crate::context::plan::{Ask, Plan, budget};
 use crate::context::recap::{self, RecapAsk, RecapSource};
+use crate::history::History;
 use crate::history::fact::{AgentJoined, Block, FailureKind, InvocationFailed, Note, Recap};
 use crate::history::metadata::Metadata;
 use crate::history::state::{Agent, Stage};
@@ -37,12 +38,12 @@ impl Driver {
     /// Takes note that someone asks for a recap. The item is taken with what comes of it.
     pub(super) fn want_recap(
         &mut self,
+        history: &History,
         item: ItemNumber,
         agent: Option<AgentId>,
         hints: Vec<String>,
     ) -> Result<(), NotPlaced> {
-        let agent =
-            agent.filter(|agent| self.history.agent(*agent).is_some_and(|agent| agent.present));
+        let agent = agent.filter(|agent| history.agent(*agent).is_some_and(|agent| agent.present));
         let Some(agent) = agent else {
             return Err(NotPlaced::Refused("there is no such agent here".to_owned()));
         };
@@ -50,7 +51,7 @@ impl Driver {
             let why = "a turn of this copy was cut off; ask again now that it is settled";
             return Err(NotPlaced::Refused(why.to_owned()));
         }
-        if let Err(none) = self.choose(&self.history, agent) {
+        if let Err(none) = self.choose(history, agent) {
             return Err(NotPlaced::Refused(none.to_string()));
         }
         // One at a time: the next one is heard of again once this one is taken.
@@ -68,7 +69,9 @@ impl Driver {
 
     /// Whether a recap that someone asked for can begin: not between calls and their seal.
     pub(super) fn wants_recap(&self, agent: AgentId) -> bool {
-        let Some(state) = self.history.agent(agent) else { return false };
+        let Some(state) = self.ahead().agent(agent).filter(|agent| agent.present) else {
+            return false;
+        };
         self.recaps.get(&agent).is_some_and(|wanted| self.inbox.contains_key(&wanted.item))
             && state.invoking.is_none()
             && !matches!(state.stage, Stage::Calling(_))
@@ -77,21 +80,21 @@ impl Driver {
     pub(super) fn gather_asked_recap(&mut self, agent: AgentId, out: &mut Vec<Command>) {
         let Some(RecapItem { item, hints }) = self.recaps.remove(&agent) else { return };
         let (Some(state), Ok(chosen)) =
-            (self.history.agent(agent), self.choose(&self.history, agent))
+            (self.ahead().agent(agent), self.choose(self.ahead(), agent))
         else {
             let why = "no model can be asked for a recap".to_owned();
             return self.landed.push_back(Landed::NoRecap { agent, item, why });
         };
         let joined = Arc::clone(&state.joined);
         let room = self.room(agent, &chosen, &joined);
-        let ask = RecapAsk::asked(&self.history, agent, room, hints);
+        let ask = RecapAsk::asked(self.ahead(), agent, room, hints);
         self.gather_recap(chosen, joined, ask, Some(item), out);
     }
 
     /// Whether a plan's wish for a recap is to be met: not again before the border has moved on
     /// past an attempt that gave none.
     pub(super) fn recap_is_due(&self, agent: AgentId, plan: &Plan) -> bool {
-        let failed = self.history.agent(agent).and_then(|agent| agent.recap_failed);
+        let failed = self.ahead().agent(agent).and_then(|agent| agent.recap_failed);
         let moved_on = failed.is_none_or(|failed| plan.border.is_some_and(|at| at > failed));
         plan.wish.is_some() && moved_on && self.setting.limits.recaps
     }
@@ -113,7 +116,7 @@ impl Driver {
     fn room(&self, agent: AgentId, chosen: &Chosen, joined: &AgentJoined) -> u64 {
         let model = (&chosen.target.invocation, &chosen.target.profile);
         let none = Catalogue::default();
-        let ask = Ask::new(&self.history, agent, model, &joined.options, &none, &[]);
+        let ask = Ask::new(self.ahead(), agent, model, &joined.options, &none, &[]);
         budget(&ask.options)
     }
 
@@ -126,8 +129,9 @@ impl Driver {
         out: &mut Vec<Command>,
     ) {
         let (agent, ticket) = (ask.agent, self.next_ticket());
-        let history = Box::new(self.history.clone());
-        out.push(Command::GatherRecap { agent, ticket, history, ask: Box::new(ask.clone()) });
+        let (history, unstored) = (self.ahead().clone(), self.unstored());
+        let gather = Box::new(GatherRecap { history, unstored, ask: ask.clone() });
+        out.push(Command::GatherRecap { agent, ticket, gather });
         let what = What::Recap(Box::new(Recapping { ask, source: None, item }));
         let shown = Shown { catalogue: Arc::default(), kept: None };
         self.asking.insert(agent, Asking::new(ticket, chosen, joined, shown, what));

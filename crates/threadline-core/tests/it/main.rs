@@ -7,6 +7,7 @@
     reason = "a test stops where something is wrong, in its helpers too"
 )]
 
+mod drive;
 mod export_example;
 mod format;
 mod golden;

@@ -3,9 +3,10 @@
 use insta::assert_snapshot;
 use threadline_core::drive::Rest;
 use threadline_core::history::fact::Input;
-use threadline_core::inbox::{Body, ItemNumber};
+use threadline_core::inbox::{Body, ItemNumber, Mode};
+use threadline_runtime::Stepped;
 
-use crate::house::house;
+use crate::house::{house, item};
 
 #[tokio::test]
 async fn an_input_is_answered() {
@@ -44,6 +45,26 @@ async fn calls_run_side_by_side_and_are_sealed_in_their_order() {
     assistant: done
         2 + 3 = 5
     "#);
+}
+
+/// With the item in the inbox, a turn is five transactions.
+#[tokio::test]
+async fn a_turn_with_a_call_is_four_appends() {
+    let house = house("turn\n call pay {}\nthen\n say {results}").await;
+    let input = Body::Input(Input::from_person("go"));
+    house.store.enqueue(house.id, &item("k1", Mode::Queue, input)).await.unwrap();
+    let mut drive = house.runtime.drive(house.id).await.unwrap();
+    let mut appends = String::new();
+    while let Stepped::Moved(entries) = drive.step().await.unwrap() {
+        let kinds: Vec<&str> = entries.iter().map(|entry| entry.fact.kind()).collect();
+        appends += &(kinds.join(" ") + "\n");
+    }
+    assert_snapshot!(appends, @r"
+    input invocation_started
+    output tool_started
+    tool_finished tool_results invocation_started
+    output
+    ");
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use threadline_core::history::fact::{
     Purpose, Sender, Status, Stop, ToolFinished,
 };
 use threadline_core::history::snapshot::Snapshot;
-use threadline_core::history::state::{OpenCall, Stage};
+use threadline_core::history::state::{Agent, OpenCall, Stage};
 use threadline_core::id::{AgentId, CallId, Seq};
 
 use super::answer::tags;
@@ -120,7 +120,10 @@ impl World {
     fn check_taken(&mut self, batch: &Batch) {
         for taken in &batch.taken {
             let due = self.store.inbox.get(&taken.item).and_then(|letter| letter.item.due);
-            if due.is_some_and(|due| due > batch.at()) {
+            // A batch may have been filled for a while, and the clock may have been set.
+            let mut placed = batch.entries.iter().map(|placed| &placed.entry);
+            let at = placed.find(|entry| entry.seq == taken.seq).map(|entry| entry.at);
+            if due > at {
                 return self.fail("due", format!("item {} was taken too early", taken.item.0));
             }
         }
@@ -447,15 +450,29 @@ impl World {
         }
     }
 
-    /// The turn that an agent is in, as a worker believes.
+    /// A request is about to be sent.
+    pub(super) fn check_send(&mut self, worker: usize, agent: AgentId) {
+        let driver = self.workers.get(worker).and_then(|worker| worker.driver.as_ref());
+        let state = driver.and_then(|driver| driver.history().agent(agent));
+        let started = state.and_then(|agent| agent.invoking.or(agent.invoking_aside));
+        let on_record = started.and_then(|seq| self.store.at(seq)).map(|stored| &stored.entry.fact);
+        if !matches!(on_record, Some(Fact::InvocationStarted(_))) {
+            let text = format!("agent {agent} sends a request before its beginning is durable");
+            self.fail("I-9", text);
+        }
+    }
+
+    /// The turn that an agent's model is not asked again in: the one that is on record, or else
+    /// the one that is about to be.
     pub(super) fn turn_of(&self, worker: usize, agent: AgentId) -> Option<Seq> {
         let driver = self.workers.get(worker)?.driver.as_ref()?;
-        driver.history().agent(agent)?.turn.as_ref().map(|turn| turn.start)
+        let durable = driver.history().agent(agent).filter(|agent| agent.in_turn());
+        turn_start(durable.or_else(|| driver.ahead().agent(agent)))
     }
 
     /// A model is not asked again before its pause is over.
-    pub(super) fn check_pause(&mut self, worker: usize, agent: AgentId) {
-        let turn = self.turn_of(worker, agent);
+    pub(super) fn check_pause(&mut self, worker: usize, agent: AgentId, history: &History) {
+        let turn = turn_start(history.agent(agent));
         let pause = self.worker(worker).and_then(|to| to.pauses.remove(&agent));
         if let Some((until_ms, of)) = pause
             && of == turn
@@ -525,6 +542,10 @@ impl World {
             self.fail("I-11", format!("{key} was done twice"));
         }
     }
+}
+
+fn turn_start(agent: Option<&Agent>) -> Option<Seq> {
+    agent?.turn.as_ref().map(|turn| turn.start)
 }
 
 pub(super) fn text_of(block: &Block) -> &str {

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use threadline_core::context::Body;
-use threadline_core::context::recap::RecapAsk;
 use threadline_core::drive::{
-    Alarm, Command, Event, Gather, Notice, Outcome, Rest, Run, Setback, Stopped, Ticket,
+    Alarm, Command, Event, Gather, GatherRecap, Notice, Outcome, Rest, Run, Setback, Stopped,
+    Ticket,
 };
-use threadline_core::history::History;
 use threadline_core::history::batch::{Batch, State};
 use threadline_core::history::fact::{Effect, Fact, FailureKind, Purpose};
 use threadline_core::history::metadata::Metadata;
@@ -33,25 +32,27 @@ impl World {
     pub(super) fn execute(&mut self, worker: usize, command: Command) {
         match command {
             Command::Append(batch) => self.append(worker, &batch),
-            Command::KeepSnapshot { snapshot, .. } => {
+            Command::KeepSnapshot { standing, .. } => {
+                let snapshot = standing.snapshot();
                 self.check_snapshot(&snapshot);
                 if !self.draws.store.percent(self.swarm.store) {
-                    self.store.snapshot = Some(*snapshot);
+                    self.store.snapshot = Some(snapshot);
                 }
             }
             Command::Gather { agent, ticket, gather } => {
-                self.check_pause(worker, agent);
+                self.check_pause(worker, agent, &gather.history);
                 let ms = self.latency();
                 self.send(worker, ms, To::Gather { agent, ticket, gather });
             }
-            Command::GatherRecap { agent, ticket, history, ask } => {
+            Command::GatherRecap { agent, ticket, gather } => {
                 let ms = self.latency();
-                self.send(worker, ms, To::GatherRecap { agent, ticket, history, ask });
+                self.send(worker, ms, To::GatherRecap { agent, ticket, gather });
             }
             Command::Invoke { agent, ticket, request } => {
                 self.invoke(worker, agent, ticket, &request);
             }
             Command::Proceed { agent, ticket } => {
+                self.check_send(worker, agent);
                 let ms = self.latency();
                 self.send(worker, ms, To::Beat { agent, ticket });
             }
@@ -208,15 +209,15 @@ impl World {
     pub(super) fn read_recap(
         &mut self,
         worker: usize,
-        (agent, ticket): (AgentId, Ticket),
-        history: &History,
-        ask: &RecapAsk,
+        agent: AgentId,
+        ticket: Ticket,
+        gather: &GatherRecap,
     ) {
         let event = if self.draws.store.percent(self.swarm.reads) {
             let setback = Setback::Later("it could not be read".to_owned());
             Event::NotGathered { agent, ticket, setback }
         } else {
-            let source = self.store.gather_recap(history, ask).map(Box::new);
+            let source = self.store.gather_recap(gather).map(Box::new);
             Event::RecapGathered { agent, ticket, source }
         };
         let ms = self.latency();
@@ -239,8 +240,7 @@ impl World {
     fn invoke(&mut self, worker: usize, agent: AgentId, ticket: Ticket, request: &Request) {
         self.check_context(&request.context);
         let number = self.next_number();
-        let state =
-            self.workers.get(worker).and_then(|w| w.driver.as_ref()?.history().agent(agent));
+        let state = self.workers.get(worker).and_then(|w| w.driver.as_ref()?.ahead().agent(agent));
         let turn = state.and_then(|agent| agent.turn.as_ref());
         let input = turn.map(|turn| turn.input.clone()).unwrap_or_default();
         let steps = turn.map_or(0, |turn| turn.steps);

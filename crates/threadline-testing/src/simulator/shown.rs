@@ -15,7 +15,7 @@ impl World {
     pub(super) fn check_prefix(&mut self, agent: AgentId) {
         let history = self.store.history().clone();
         let ask = Ask::bare(agent, 1_000_000);
-        match self.store.gather(&Gather { history, ask, catalogue: None }) {
+        match self.store.gather(&Gather { history, unstored: None, ask, catalogue: None }) {
             Ok(material) => self.check_context(&render(&material, &[])),
             Err(error) => self.fail("I-15", error.to_string()),
         }

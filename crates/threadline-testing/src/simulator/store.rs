@@ -9,8 +9,8 @@ use std::sync::Arc;
 use threadline_core::clock::Timestamp;
 use threadline_core::context::Material;
 use threadline_core::context::plan::DoesNotFit;
-use threadline_core::context::recap::{Reach, RecapAsk, RecapRows, RecapSource};
-use threadline_core::drive::{Gather, Past};
+use threadline_core::context::recap::{Reach, RecapRows, RecapSource};
+use threadline_core::drive::{Gather, GatherRecap, Past};
 use threadline_core::history::batch::{AgentSums, Batch, State, Sums};
 use threadline_core::history::entry::Entry;
 use threadline_core::history::fact::{Digest, Fact};
@@ -353,28 +353,43 @@ impl Store {
 
     /// What a context is made of.
     pub(super) fn gather(&self, gather: &Gather) -> Result<Material, DoesNotFit> {
-        let row = |seq| self.at(seq)?.row.clone().map(Arc::new);
-        let entry = |seq| Some(Arc::new(self.at(seq)?.entry.clone()));
-        Material::at_hand(&gather.history, &gather.ask, row, entry)
+        let Gather { history, unstored, ask, .. } = gather;
+        let row = |seq| self.row(unstored.as_deref(), seq);
+        Material::at_hand(history, ask, row, |seq| self.entry(unstored.as_deref(), seq))
+    }
+
+    /// The row of an entry: of a batch that may not be here yet, or of what is.
+    fn row(&self, unstored: Option<&Batch>, seq: Seq) -> Option<Arc<OutlineRow>> {
+        let mut rows = unstored.into_iter().flat_map(|batch| &batch.rows);
+        let row = rows.find(|row| row.seq == seq).or_else(|| self.at(seq)?.row.as_ref());
+        row.cloned().map(Arc::new)
+    }
+
+    /// An entry: of a batch that may not be here yet, or of what is.
+    fn entry(&self, unstored: Option<&Batch>, seq: Seq) -> Option<Arc<Entry>> {
+        let mut placed = unstored.into_iter().flat_map(|batch| &batch.entries);
+        let entry = placed.find(|placed| placed.entry.seq == seq).map(|placed| &placed.entry);
+        entry.or_else(|| Some(&self.at(seq)?.entry)).cloned().map(Arc::new)
     }
 
     /// What a recap is written from.
-    pub(super) fn gather_recap(&self, history: &History, ask: &RecapAsk) -> Option<RecapSource> {
+    pub(super) fn gather_recap(&self, gather: &GatherRecap) -> Option<RecapSource> {
+        let GatherRecap { history, unstored, ask } = gather;
+        let entry = |seq: Seq| Some((seq, self.entry(unstored.as_deref(), seq)?));
         let mut rows = RecapRows::default();
         let mut next = history.agent(ask.agent).and_then(|agent| agent.row);
-        while let Some(row) = next.and_then(|seq| self.at(seq)).and_then(|at| at.row.clone()) {
+        while let Some(row) = next.and_then(|seq| self.row(unstored.as_deref(), seq)) {
             next = row.previous;
-            if rows.take(ask, history, &Arc::new(row)) == Reach::Done {
+            if rows.take(ask, history, &row) == Reach::Done {
                 break;
             }
         }
         let mut entries = BTreeMap::new();
-        for stored in rows.entries(ask).into_iter().filter_map(|seq| self.at(seq)) {
-            if let Fact::ToolResults(sealed) = &stored.entry.fact {
-                let results = sealed.results.iter().filter_map(|seq| self.at(*seq));
-                entries.extend(results.map(|at| (at.entry.seq, Arc::new(at.entry.clone()))));
+        for (seq, read) in rows.entries(ask).into_iter().filter_map(entry) {
+            if let Fact::ToolResults(sealed) = &read.fact {
+                entries.extend(sealed.results.iter().copied().filter_map(entry));
             }
-            entries.insert(stored.entry.seq, Arc::new(stored.entry.clone()));
+            entries.insert(seq, read);
         }
         rows.source(ask, &entries)
     }

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use threadline_core::clock::Timestamp;
-use threadline_core::context::recap::RecapAsk;
-use threadline_core::drive::{Command, Driver, Event, Gather, Opening, Outcome, Ticket};
-use threadline_core::history::History;
+use threadline_core::drive::{
+    Command, Driver, Event, Gather, GatherRecap, Opening, Outcome, Ticket,
+};
 use threadline_core::id::{AgentId, CallId, Seq};
 use threadline_core::inbox::ItemNumber;
 
@@ -70,8 +70,7 @@ pub(super) enum To {
     GatherRecap {
         agent: AgentId,
         ticket: Ticket,
-        history: Box<History>,
-        ask: Box<RecapAsk>,
+        gather: Box<GatherRecap>,
     },
     /// Read where a rewind leads.
     Past {
@@ -132,8 +131,8 @@ impl World {
             To::Event(event) => self.feed(worker, event),
             To::Commands(commands) => self.execute_all(worker, commands),
             To::Gather { agent, ticket, gather } => self.read(worker, agent, ticket, &gather),
-            To::GatherRecap { agent, ticket, history, ask } => {
-                self.read_recap(worker, (agent, ticket), &history, &ask);
+            To::GatherRecap { agent, ticket, gather } => {
+                self.read_recap(worker, agent, ticket, &gather);
             }
             To::Past { item, to } => self.read_past(worker, item, to),
             To::Beat { agent, ticket } => self.beat(worker, agent, ticket),
