@@ -22,8 +22,8 @@ use threadline_core::id::{AgentId, ConversationId, IdSource, Seq, TenantId};
 use threadline_core::inbox::{Item, ItemNumber};
 use threadline_core::outline::OutlineRow;
 use threadline_core::store::{
-    Conversation, Cursor, Direction, Filter, Lease, Listing, PAGE_CAP_BYTES, Page, Queued, StageId,
-    Store, StoreError, Upload,
+    Conversation, Cursor, Direction, Lease, Listing, PAGE_CAP_BYTES, Page, Queued, StageId, Store,
+    StoreError, Upload,
 };
 
 use self::intake::Staged;
@@ -165,7 +165,7 @@ impl Store for MemoryStore {
         let content = self.content();
         let all = content.of(self.tenant).map(|kept| &kept.conversation);
         let mut found: Vec<(Cursor, &Conversation)> = all
-            .filter(|conversation| is_listed(conversation, &listing.filter))
+            .filter(|conversation| listing.filter.shows(&conversation.sums))
             .map(|conversation| (conversation.cursor(listing.sort), conversation))
             .filter(|(cursor, _)| listing.after.is_none_or(|after| *cursor < after))
             .collect();
@@ -356,17 +356,5 @@ impl Store for MemoryStore {
         for_good: bool,
     ) -> Result<(), StoreError> {
         self.content().kept_mut(self.tenant, id)?.keep_snapshot(snapshot, for_good)
-    }
-}
-
-/// Whether a conversation is among those that a filter lets through.
-fn is_listed(conversation: &Conversation, filter: &Filter) -> bool {
-    let sums = &conversation.sums;
-    match filter {
-        Filter::Current => !sums.archived,
-        Filter::Archived => sums.archived,
-        Filter::All => true,
-        Filter::State(state) => sums.state == *state,
-        Filter::Label(label) => sums.labels.contains(label),
     }
 }

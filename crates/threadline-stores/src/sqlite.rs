@@ -1,9 +1,10 @@
 //! The SQLite store: histories in one file, durable when an append returns.
 //!
-//! One thread writes, with group commit (`writer`); a few connections read. Several processes
+//! One connection writes, with group commit (`writer`); a few read. Several processes
 //! may open the same file: appends are fenced by leases, and a dead owner is known by its run
 //! file (`run_file`). Entries live in logs that forks share (`segments`).
 
+mod ahead;
 mod append;
 mod blobs;
 mod connection;
@@ -19,6 +20,7 @@ mod list;
 mod migrate;
 mod number;
 mod outline;
+mod places;
 mod read;
 mod run_file;
 mod search;
@@ -55,6 +57,7 @@ use error::{Failure, store_error};
 use index::Checksums;
 use intake::Stage;
 use lease::Taker;
+use places::Places;
 use run_file::{Living, RunFile, RunFolder, run_name};
 use writer::{IdleWork, Poison, Writer, stopped};
 
@@ -131,6 +134,7 @@ pub struct SqliteStore {
 struct Reading {
     readers: Readers,
     turns: Semaphore,
+    places: Arc<Places>,
     checksums: Mutex<Option<Checksums>>,
 }
 
@@ -167,6 +171,7 @@ impl SqliteStore {
         let reading = Arc::new(Reading {
             readers: Readers::new(place),
             turns: Semaphore::new(READERS),
+            places: Arc::default(),
             checksums: Mutex::default(),
         });
         Ok(Self {
@@ -296,6 +301,7 @@ impl Store for SqliteStore {
 
     async fn append(&self, lease: &Lease, batch: &Batch) -> Result<(), StoreError> {
         let (tenant, lease, ready) = (self.tenant, lease.clone(), Ready::new(batch)?);
+        let ready = ready.apart()?;
         tracing::debug!(
             target: "History",
             conversation = %lease.conversation,
@@ -319,8 +325,9 @@ impl Store for SqliteStore {
 
     async fn records(&self, id: ConversationId, seqs: &[Seq]) -> Result<Vec<Record>, StoreError> {
         let (tenant, seqs) = (self.tenant, seqs.to_vec());
+        let places = Arc::clone(&self.reading.places);
         self.read_store("read entries", move |connection| {
-            read::records(connection, tenant, id, &seqs)
+            read::records(connection, &places, (tenant, id), &seqs)
         })
         .await
     }
@@ -332,9 +339,9 @@ impl Store for SqliteStore {
         from: Seq,
         rows: usize,
     ) -> Result<Vec<OutlineRow>, StoreError> {
-        let tenant = self.tenant;
+        let (tenant, places) = (self.tenant, Arc::clone(&self.reading.places));
         self.read_store("read an outline", move |connection| {
-            outline::path(connection, tenant, id, agent, from, rows)
+            outline::path(connection, &places, (tenant, id), agent, (from, rows))
         })
         .await
     }

@@ -1,26 +1,35 @@
 //! How much memory something takes at its peak: Rust's own and SQLite's.
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
 
 use threadline_testing::bench::float;
 
-/// The system's allocator, counting what is taken and not given back.
+/// The system's allocator, counting what is taken and not given back while someone looks: threads
+/// that share their counts hold each other up.
 struct Counting;
 
-static TAKEN: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
+static LOOKING: AtomicBool = AtomicBool::new(false);
+/// What was taken since someone looks; less than nothing where older things were given back.
+static TAKEN: AtomicIsize = AtomicIsize::new(0);
+static PEAK: AtomicIsize = AtomicIsize::new(0);
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
 fn take(bytes: usize) {
-    let taken = TAKEN.fetch_add(bytes, Ordering::Relaxed) + bytes;
-    PEAK.fetch_max(taken, Ordering::Relaxed);
+    if LOOKING.load(Ordering::Relaxed) {
+        // Nothing is larger than half of what can be addressed.
+        let bytes = bytes.cast_signed();
+        let taken = TAKEN.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        PEAK.fetch_max(taken, Ordering::Relaxed);
+    }
 }
 
 fn give_back(bytes: usize) {
-    TAKEN.fetch_sub(bytes, Ordering::Relaxed);
+    if LOOKING.load(Ordering::Relaxed) {
+        TAKEN.fetch_sub(bytes.cast_signed(), Ordering::Relaxed);
+    }
 }
 
 #[expect(unsafe_code, reason = "an allocator cannot be written without it")]
@@ -46,23 +55,24 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Where memory stood when a measurement began.
+/// Someone who looks for a peak. There is one at a time.
 pub(crate) struct Mark {
-    taken: usize,
     sqlite: i64,
 }
 
 impl Mark {
-    /// Begins to look for the peak.
+    /// Begins to look.
     pub(crate) fn new() -> Self {
-        let taken = TAKEN.load(Ordering::Relaxed);
-        PEAK.store(taken, Ordering::Relaxed);
-        Self { taken, sqlite: sqlite_peak(true).0 }
+        TAKEN.store(0, Ordering::Relaxed);
+        PEAK.store(0, Ordering::Relaxed);
+        LOOKING.store(true, Ordering::Relaxed);
+        Self { sqlite: sqlite_peak(true).0 }
     }
 
     /// The most bytes that were taken since: Rust's, and SQLite's.
-    pub(crate) fn peak(&self) -> (f64, f64) {
-        let rust = PEAK.load(Ordering::Relaxed).saturating_sub(self.taken);
+    pub(crate) fn peak(self) -> (f64, f64) {
+        LOOKING.store(false, Ordering::Relaxed);
+        let rust = PEAK.load(Ordering::Relaxed).cast_unsigned();
         let sqlite = sqlite_peak(false).1.saturating_sub(self.sqlite);
         (float(rust), float(usize::try_from(sqlite).unwrap_or(0)))
     }

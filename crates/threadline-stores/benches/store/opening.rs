@@ -20,8 +20,9 @@ use threadline_testing::bench::{Report, Rounds, Target, fact, float, micros};
 
 const WINDOW_TOKENS: u64 = 32_000;
 const SHORT: u64 = 1000;
-/// How many short ones there are: what a window holds differs, and one alone may be special.
+/// How many there are of a length: what a window holds differs, and one alone may be special.
 const SHORTS: u64 = 5;
+const LONGS: u64 = 3;
 const FORKS: u64 = 10;
 const LEASE_MS: u64 = 24 * 3_600_000;
 
@@ -46,19 +47,23 @@ struct Case {
 async fn opening(setting: &Setting, report: &mut Report) -> Outcome<()> {
     let long = setting.of(1_000_000, 5000);
     let steady = GeneratorOptions { rewinds_percent: 0, ..GeneratorOptions::mixed(1, 1) };
-    let mut cases = vec![shorts(setting, &steady).await?];
-    cases.push(filled(setting, "long", steady.clone(), long).await?);
+    let mut cases = vec![filled(setting, "short", &steady, (SHORT, SHORTS)).await?];
+    cases.push(filled(setting, "long", &steady, (long, LONGS)).await?);
     cases.push(forked(setting, &cases).await?);
     let shares = vec![33, 33, 23, 10, 1];
     let shared = GeneratorOptions { agents: 5, shares, ..steady.clone() };
-    let mut rare = filled(setting, "one agent's hundredth", shared, long).await?;
+    let mut rare = filled(setting, "one agent's hundredth", &shared, (long, LONGS)).await?;
     rare.agent = AgentId(5);
     cases.push(rare);
     let rewinding = GeneratorOptions { rewinds_percent: 40, ..steady };
-    cases.push(filled(setting, "rewinds", rewinding, setting.of(300_000, 3000)).await?);
-    for _ in 0..setting.of(9, 2) {
+    let many = setting.of(300_000, 3000);
+    cases.push(filled(setting, "rewinds", &rewinding, (many, LONGS)).await?);
+    // How much of a window is whole depends on how far its end is from the last landmark: windows of
+    // some sizes around the one that is meant see all of it, in a short history and in a long one.
+    let sizes = (0..setting.of(9, 2)).map(|round| WINDOW_TOKENS - 4000 + 1000 * round);
+    for tokens in sizes {
         for case in &mut cases {
-            case.round().await?;
+            case.round(tokens).await?;
         }
     }
     let [short, others @ ..] = &cases[..] else { return Err("nothing to compare".into()) };
@@ -69,55 +74,48 @@ async fn opening(setting: &Setting, report: &mut Report) -> Outcome<()> {
     Ok(())
 }
 
-/// Short conversations, in one file.
-async fn shorts(setting: &Setting, options: &GeneratorOptions) -> Outcome<Case> {
-    let path = setting.path("short.db");
+/// Some conversations with generated histories, in a file of their own.
+async fn filled(
+    setting: &Setting,
+    name: &str,
+    options: &GeneratorOptions,
+    (entries, some): (u64, u64),
+) -> Outcome<Case> {
+    let path = setting.path(&format!("{name}.db"));
     let store = filling::open(&path, Durability::Normal)?;
-    let mut ids = Vec::new();
-    for seed in 1..=SHORTS {
+    let (mut ids, mut rewinds) = (Vec::new(), 0);
+    for seed in 1..=some {
         let id = filling::conversation_id(seed);
-        fill(&store, id, GeneratorOptions { seed, ..options.clone() }, SHORT).await?;
+        let filled =
+            fill(&store, id, GeneratorOptions { seed, ..options.clone() }, entries).await?;
+        rewinds += filled.rewinds;
         ids.push(id);
     }
     drop(store);
     forget_index(&path)?;
-    let first = *ids.first().ok_or("there is no short conversation")?;
-    let name = format!("short: {SHORTS} times {SHORT} entries");
-    Ok(Case { ids, ..Case::new(name, path, first) })
+    let name = format!("{name}: {some} times {entries} entries, {rewinds} rewinds");
+    Ok(Case::new(name, path, ids))
 }
 
-/// A conversation with a generated history, in a file of its own.
-async fn filled(
-    setting: &Setting,
-    name: &str,
-    options: GeneratorOptions,
-    entries: u64,
-) -> Outcome<Case> {
-    let path = setting.path(&format!("{name}.db"));
-    let id = filling::conversation_id(1);
-    let store = filling::open(&path, Durability::Normal)?;
-    let filled = fill(&store, id, options, entries).await?;
-    drop(store);
-    forget_index(&path)?;
-    let name = format!("{name}: {entries} entries, {} rewinds", filled.rewinds);
-    Ok(Case::new(name, path, id))
-}
-
-/// A fork of a fork of … of the long conversation, each with a turn of its own.
+/// Forks of forks of … of the long conversations, each with a turn of its own.
 async fn forked(setting: &Setting, cases: &[Case]) -> Outcome<Case> {
     let long = cases.last().ok_or("there is no long conversation")?;
     let path = setting.path("forked.db");
     std::fs::copy(&long.path, &path)?;
     let store = filling::open(&path, Durability::Normal)?;
-    let mut id = *long.ids.first().ok_or("there is no long conversation")?;
-    let mut at = Seq(store.conversation(id).await?.head.0 / 2);
-    for number in 0..FORKS {
-        id = fork(&store, id, at, number).await?;
-        at = store.conversation(id).await?.head.before();
+    let mut ids = Vec::new();
+    for (parent, first) in long.ids.iter().zip((0..).step_by(100)) {
+        let mut id = *parent;
+        let mut at = Seq(store.conversation(id).await?.head.0 / 2);
+        for number in 0..FORKS {
+            id = fork(&store, id, at, first + number).await?;
+            at = store.conversation(id).await?.head.before();
+        }
+        ids.push(id);
     }
     drop(store);
     forget_index(&path)?;
-    Ok(Case::new(format!("a fork of depth {FORKS}"), path, id))
+    Ok(Case::new(format!("{} forks of depth {FORKS}", ids.len()), path, ids))
 }
 
 async fn fork(
@@ -146,11 +144,11 @@ async fn fork(
 }
 
 impl Case {
-    fn new(name: String, path: PathBuf, id: ConversationId) -> Self {
+    fn new(name: String, path: PathBuf, ids: Vec<ConversationId>) -> Self {
         Self {
             name,
             path,
-            ids: vec![id],
+            ids,
             agent: AgentId::FIRST,
             rows: Rounds::default(),
             first: Rounds::default(),
@@ -161,28 +159,28 @@ impl Case {
     }
 
     /// Opens it in a fresh store, and again in a warm one.
-    async fn round(&mut self) -> Outcome<()> {
+    async fn round(&mut self, tokens: u64) -> Outcome<()> {
         for id in self.ids.clone() {
             let store = filling::open(&self.path, Durability::Full)?;
             let mark = Mark::new();
             let start = Instant::now();
-            self.rows.add(float(self.open(&store, id).await?));
+            self.rows.add(float(self.open(&store, id, tokens).await?));
             self.first.add(micros(start));
             let (rust, sqlite) = mark.peak();
             self.memory.add((rust + sqlite) / 1024.0);
             self.rust.add(rust / 1024.0);
             for _ in 0..5 {
                 let start = Instant::now();
-                self.open(&store, id).await?;
+                self.open(&store, id, tokens).await?;
                 self.again.add(micros(start));
             }
         }
         Ok(())
     }
 
-    async fn open(&self, store: &SqliteStore, id: ConversationId) -> Outcome<usize> {
+    async fn open(&self, store: &SqliteStore, id: ConversationId, tokens: u64) -> Outcome<usize> {
         let (_, history) = store::open(store, id, &Estimator).await?;
-        let ask = Ask::bare(self.agent, WINDOW_TOKENS);
+        let ask = Ask::bare(self.agent, tokens);
         let material = store::gather(store, id, &history, &ask).await??;
         if material.entries.is_empty() {
             return Err(format!("{} has no window", self.name).into());

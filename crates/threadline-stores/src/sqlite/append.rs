@@ -12,15 +12,16 @@ use threadline_core::inbox::input_digest;
 use threadline_core::outline::OutlineRow;
 use threadline_core::store::{Lease, StoreError};
 
+use super::ahead::{self, Counted, Head, Load};
 use super::blobs;
 use super::conversation::{
-    Known, OWN, Open, forget_agents, keep_agents, labels_of, labels_text, message_number,
-    origin_number, state_number,
+    Known, OWN, Open, forget_agents, keep_agents, labels_of, labels_text, origin_number,
+    state_number,
 };
 use super::error::Failure;
 use super::fresh::Tier;
 use super::inbox;
-use super::number::{SEQ_MAX, entry_id, int, seq_int};
+use super::number::{SEQ_MAX, entry_id, seq_int};
 use super::segments::hash_at;
 
 /// What a batch writes, without what it does not: sent to the writer whole.
@@ -45,6 +46,8 @@ pub(super) struct Ready {
     rewinds: Vec<(Seq, Seq)>,
     keys: Vec<Key>,
     attachments: Vec<Digest>,
+    /// What changes in the conversation's row, to be kept apart if nothing else does.
+    load: Option<Load>,
 }
 
 /// An entry to be written, with its outline row if models see it.
@@ -85,6 +88,7 @@ impl Ready {
             rewinds: Vec::new(),
             keys: Vec::new(),
             attachments: Vec::new(),
+            load: None,
         };
         let mut rows = batch.rows.iter().peekable();
         for placed in &batch.entries {
@@ -117,6 +121,26 @@ impl Ready {
         Ok(ready)
     }
 
+    /// With its sums made ready to be kept apart, if they can be: labels have rows that change with
+    /// every append, and a rewind forgets agents.
+    pub(super) fn apart(mut self) -> Result<Self, StoreError> {
+        if self.sums.labels.is_empty() && !self.rewinds() && !self.moved {
+            let load = Load::new(self.counted(), &self.agents);
+            self.load = load.map_err(|error| error.into_store_error("count a batch"))?;
+        }
+        Ok(self)
+    }
+
+    /// The sums that change with every append.
+    fn counted(&self) -> Counted<'_> {
+        let Sums { messages, cost, last_message, .. } = &self.sums;
+        (*messages, *cost, last_message.as_ref())
+    }
+
+    fn head(&self) -> Head {
+        Head { seq: self.head, hash: self.head_hash, at: self.at }
+    }
+
     /// Without the inbox items it takes: those are of the store it was written in.
     pub(super) fn forget_taken(&mut self) {
         self.taken.clear();
@@ -133,6 +157,7 @@ impl Ready {
             rewinds: Vec::new(),
             keys: Vec::new(),
             attachments: Vec::new(),
+            load: None,
             ..*self
         }
     }
@@ -219,6 +244,25 @@ impl Ready {
         !self.rewinds.is_empty()
     }
 
+    /// What it changes in the row of its conversation, if that can be kept apart.
+    fn apart_from(&self, known: &Known) -> Result<Option<&Load>, Failure> {
+        let apart = !self.changes_inbox() && self.keeps_row(known)?;
+        Ok(self.load.as_ref().filter(|load| apart && load.fits(known.whose)))
+    }
+
+    /// Whether it leaves the conversation's row as it is, but for the sums that change with every
+    /// append and for when it is due.
+    fn keeps_row(&self, known: &Known) -> Result<bool, Failure> {
+        let sums = &self.sums;
+        Ok(known.origin == OWN
+            && !self.moved
+            && known.wake_at == sums.wake_at.map(Timestamp::micros)
+            && known.archived == sums.archived
+            && known.state == state_number(sums.state)
+            && known.labels == labels_text(&sums.labels)?
+            && known.title == sums.title)
+    }
+
     /// Whether the inbox may have other items waiting after this batch.
     fn changes_inbox(&self) -> bool {
         !self.taken.is_empty() || !self.keys.is_empty()
@@ -240,8 +284,15 @@ pub(super) fn append(
     }
     let holder = inbox::Holder { num: known.num, id, is_fork: known.is_fork };
     ready.check(connection, &holder)?;
-    ready.write(connection, known.tail_log, known.num, Tier::Fresh)?;
     mark_unindexed(connection, known.tail_log)?;
+    if let Some(load) = ready.apart_from(&known)? {
+        ready.write_entries(connection, known.tail_log, Tier::Fresh)?;
+        return Ok(load.keep(connection, known.num, &ready.head())?);
+    }
+    if known.head > known.row_head {
+        ahead::settle(connection, known.num)?;
+    }
+    ready.write(connection, known.tail_log, known.num, Tier::Fresh)?;
     update(connection, tenant, id, &known, ready)
 }
 
@@ -283,7 +334,6 @@ fn update(
     ready: &Ready,
 ) -> Result<(), Failure> {
     let sums = &ready.sums;
-    let labels = labels_text(&sums.labels)?;
     let wake_at = sums.wake_at.map(Timestamp::micros);
     let due_at = if ready.moved {
         None
@@ -292,16 +342,7 @@ fn update(
     } else {
         known.due_at
     };
-    let state = state_number(sums.state);
-    let same = known.origin == OWN
-        && !ready.moved
-        && known.wake_at == wake_at
-        && known.due_at == due_at
-        && known.archived == sums.archived
-        && known.state == state
-        && known.labels == labels
-        && known.title == sums.title;
-    if !same {
+    if known.due_at != due_at || !ready.keeps_row(known)? {
         connection
             .prepare_cached(
                 "UPDATE conversation SET origin = ?2, wake_at = ?3, due_at = ?4, archived = ?5,
@@ -314,8 +355,8 @@ fn update(
                 wake_at,
                 due_at,
                 sums.archived,
-                state,
-                labels,
+                state_number(sums.state),
+                labels_text(&sums.labels)?,
                 sums.title
             ])?;
     }
@@ -331,31 +372,13 @@ fn update(
     Ok(())
 }
 
+/// Brings the head in a conversation's row up to a batch.
 pub(super) fn update_head(
     connection: &Connection,
     num: i64,
     ready: &Ready,
 ) -> rusqlite::Result<()> {
-    let sums = &ready.sums;
-    let last = sums.last_message.as_ref();
-    connection
-        .prepare_cached(
-            "UPDATE conversation SET head_seq = ?2, head_hash = ?3, active_at = ?4, messages = ?5,
-               cost = ?6, last_kind = ?7, last_at = ?8, last_text = ?9
-             WHERE num = ?1",
-        )?
-        .execute(params![
-            num,
-            seq_int(ready.head),
-            ready.head_hash.0,
-            ready.at.micros(),
-            int(sums.messages),
-            int(sums.cost.0),
-            last.map(|last| message_number(last.kind)),
-            last.map(|last| last.at.micros()),
-            last.map(|last| last.text.as_str()),
-        ])
-        .map(drop)
+    ready.head().write(connection, num, ready.counted())
 }
 
 /// A conversation among those with a label.

@@ -88,7 +88,7 @@ impl Place {
     fn open_reader(&self) -> rusqlite::Result<Connection> {
         let connection = self.connect(OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         // A window is small, and the system caches the file: what is kept here is kept twice.
-        connection.execute_batch("PRAGMA query_only = ON; PRAGMA cache_size = -1024;")?;
+        connection.execute_batch("PRAGMA query_only = ON; PRAGMA cache_size = -768;")?;
         Ok(connection)
     }
 
@@ -128,7 +128,7 @@ impl Place {
             "PRAGMA fullfsync = ON;
              PRAGMA checkpoint_fullfsync = ON;
              PRAGMA wal_autocheckpoint = 0;
-             PRAGMA cache_size = -32768;
+             PRAGMA cache_size = -8192;
              PRAGMA cache_spill = OFF;
              PRAGMA journal_size_limit = 67108864;",
         )?;

@@ -10,14 +10,31 @@ use threadline_core::id::{AgentId, ConversationId, Seq};
 use threadline_core::store::{ClaimId, Conversation, Lease, Origin, StoreError};
 use uuid::Uuid;
 
+use super::ahead::Ahead;
 use super::error::{Failure, damaged};
 use super::number::{count, int, moment};
+
+/// A question for a conversation's number, its last entry and its id.
+macro_rules! headed {
+    ($which:literal) => {
+        concat!(
+            "SELECT num, coalesce(ahead.head_seq, c.head_seq), id
+             FROM conversation c LEFT JOIN ahead ON ahead.conversation = c.num WHERE ",
+            $which
+        )
+    };
+}
+pub(super) use headed;
 
 /// What must be known of a conversation to change it.
 pub(super) struct Known {
     pub(super) num: i64,
     pub(super) head: Seq,
     pub(super) head_hash: Digest,
+    /// The last entry that its row knows of.
+    pub(super) row_head: Seq,
+    /// The agent whose row does not know of the last ones.
+    pub(super) whose: Option<u32>,
     pub(super) tail_log: i64,
     pub(super) created_at: i64,
     pub(super) origin: i64,
@@ -43,16 +60,20 @@ impl Known {
     ) -> rusqlite::Result<Option<Self>> {
         connection
             .prepare_cached(
-                "SELECT num, head_seq, head_hash, tail_log, created_at, origin, moved, epoch,
-                        claim, wake_at, due_at, archived, state, labels, title,
-                        forked_from IS NOT NULL
-                 FROM conversation WHERE tenant = ?1 AND id = ?2",
+                "SELECT num, coalesce(ahead.head_seq, c.head_seq),
+                        coalesce(ahead.head_hash, c.head_hash), tail_log, created_at, origin,
+                        moved, epoch, claim, wake_at, due_at, archived, state, labels, title,
+                        forked_from IS NOT NULL, c.head_seq, whose
+                 FROM conversation c LEFT JOIN ahead ON ahead.conversation = c.num
+                 WHERE tenant = ?1 AND id = ?2",
             )?
             .query_row(params![tenant, id.0.as_bytes()], |row| {
                 Ok(Self {
                     num: row.get(0)?,
                     head: Seq(count(row.get(1)?)),
                     head_hash: Digest(row.get(2)?),
+                    row_head: Seq(count(row.get(16)?)),
+                    whose: row.get(17)?,
                     tail_log: row.get(3)?,
                     created_at: row.get(4)?,
                     origin: row.get(5)?,
@@ -101,22 +122,36 @@ impl Open {
         id: ConversationId,
     ) -> Result<Self, Failure> {
         connection
-            .prepare_cached("SELECT num, head_seq FROM conversation WHERE tenant = ?1 AND id = ?2")?
-            .query_row(params![tenant, id.0.as_bytes()], |row| {
-                Ok(Self { num: row.get(0)?, head: Seq(count(row.get(1)?)) })
-            })
+            .prepare_cached(headed!("tenant = ?1 AND id = ?2"))?
+            .query_row(params![tenant, id.0.as_bytes()], Self::of)
             .optional()?
             .ok_or_else(|| StoreError::NotFound(id).into())
+    }
+
+    /// A conversation from the first columns of [`headed`].
+    pub(super) fn of(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self { num: row.get(0)?, head: Seq(count(row.get(1)?)) })
     }
 }
 
 /// The columns of [`listed`], in its order.
 pub(super) const LISTED: &str = "c.id, c.head_seq, c.head_hash, c.created_at, c.active_at, \
      c.origin, c.forked_from, c.forked_seq, c.moved, c.messages, c.last_text, c.last_kind, \
-     c.last_at, c.title, c.labels, c.archived, c.state, c.cost, c.wake_at";
+     c.last_at, c.title, c.labels, c.archived, c.state, c.cost, c.wake_at, c.num";
 
-/// A conversation as it is listed.
-pub(super) fn listed(row: &Row<'_>) -> Result<Conversation, Failure> {
+/// A conversation as it is listed, with what its row does not have.
+pub(super) fn listed(connection: &Connection, row: &Row<'_>) -> Result<Conversation, Failure> {
+    let mut listed = in_row(row)?;
+    if let Some(ahead) = Ahead::of(connection, row.get(19)?)? {
+        let Ahead { head, messages, cost, last_message, .. } = ahead;
+        (listed.head, listed.head_hash, listed.active_at) = (head.seq, head.hash, head.at);
+        listed.sums = Sums { messages, cost, last_message, ..listed.sums };
+    }
+    Ok(listed)
+}
+
+/// A conversation as its row has it.
+fn in_row(row: &Row<'_>) -> Result<Conversation, Failure> {
     let id = conversation_id(row.get(0)?);
     let forked_from = match (row.get::<_, Option<[u8; 16]>>(6)?, row.get::<_, Option<i64>>(7)?) {
         (Some(from), Some(seq)) => Some((conversation_id(from), Seq(count(seq)))),
@@ -161,7 +196,7 @@ pub(super) fn conversation(
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query(params![tenant, id.0.as_bytes()])?;
     match rows.next()? {
-        Some(row) => listed(row),
+        Some(row) => listed(connection, row),
         None => Err(StoreError::NotFound(id).into()),
     }
 }
@@ -232,6 +267,12 @@ pub(super) fn agents(
             last_interaction: last,
             state_description: row.get(6)?,
         });
+    }
+    if let Some(newer) = Ahead::of(connection, open.num)?.and_then(|ahead| ahead.agent) {
+        match agents.binary_search_by_key(&newer.agent, |sums| sums.agent) {
+            Ok(at) => agents.splice(at..=at, [newer]).for_each(drop),
+            Err(at) => agents.insert(at, newer),
+        }
     }
     Ok(agents)
 }

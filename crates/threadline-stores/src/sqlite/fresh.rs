@@ -4,6 +4,8 @@ use rusqlite::{Connection, params};
 use threadline_core::id::AgentId;
 use threadline_core::outline::OutlineRow;
 
+use super::ahead;
+use super::error::Failure;
 use super::number::int;
 use super::outline::{back, results};
 
@@ -76,8 +78,9 @@ pub(super) fn count(connection: &Connection) -> rusqlite::Result<i64> {
     connection.prepare_cached("SELECT count(*) FROM fresh")?.query_row([], |row| row.get(0))
 }
 
-/// Moves the fresh entries to their places.
-pub(super) fn settle(connection: &Connection) -> rusqlite::Result<()> {
+/// Moves the fresh entries to their places, and brings the rows of conversations up to them.
+pub(super) fn settle(connection: &Connection) -> Result<(), Failure> {
+    ahead::settle_all(connection)?;
     if connection.prepare_cached(MOVE)?.execute([])? > 0 {
         connection.prepare_cached("DELETE FROM fresh")?.execute([])?;
     }

@@ -14,6 +14,7 @@ use threadline_core::inbox::Item;
 use threadline_core::store::{Intake, Origin, StageId, StoreError};
 
 use super::SqliteStore;
+use super::ahead;
 use super::append::{Ready, advance, branch_off, mark_unindexed, reopen};
 use super::conversation::{Known, forget_agents, origin_number};
 use super::create::NewRow;
@@ -276,6 +277,7 @@ impl Adoption {
         }
         match last {
             Some(last) => {
+                ahead::settle(connection, known.num)?;
                 self.unstage(connection)?;
                 add_segment(connection, known.num, expected.next(), self.log)?;
                 self.hand_over(connection, known.num)?;

@@ -7,6 +7,7 @@ use threadline_core::clock::Timestamp;
 use threadline_core::id::{ConversationId, IdSource, Seq};
 use threadline_core::store::{ClaimId, Lease, LockedBy, StoreError};
 
+use super::ahead;
 use super::conversation::{Known, OWN, WORKING, conversation_id};
 use super::error::Failure;
 use super::number::{count, int, moment};
@@ -117,6 +118,8 @@ impl Taker<'_> {
         ids: &dyn IdSource,
         living: &mut Living<'_>,
     ) -> Result<Vec<Lease>, Failure> {
+        // What is due longest is told by the rows.
+        ahead::settle_all(connection)?;
         let due = self.due(connection, most, living)?;
         let leases = due.into_iter().map(|seen| self.take(connection, seen, ids.random()));
         Ok(leases.collect::<rusqlite::Result<_>>()?)

@@ -1,5 +1,7 @@
 //! Lists of conversations: pages of an index, or merges of a few.
 
+use std::cmp::Reverse;
+
 use rusqlite::{Connection, params};
 use threadline_core::history::batch::State;
 use threadline_core::store::{Conversation, Filter, Listing, Sort};
@@ -28,18 +30,40 @@ pub(super) fn list(
     };
     let mut conversations = Vec::new();
     while let Some(row) = found.next()? {
-        conversations.push(listed(row)?);
+        conversations.push(listed(connection, row)?);
     }
+    if by_row(listing) {
+        return Ok(conversations);
+    }
+    let mut statement = connection.prepare_cached(&ahead_sql())?;
+    let mut found = statement.query(params![tenant, at, id])?;
+    while let Some(row) = found.next()? {
+        let conversation = listed(connection, row)?;
+        conversations.extend(listing.filter.shows(&conversation.sums).then_some(conversation));
+    }
+    conversations.sort_by_key(|conversation| Reverse(conversation.cursor(Sort::Active)));
+    conversations.truncate(listing.most);
     Ok(conversations)
+}
+
+/// Whether the order of a list is that of the rows, even of those that lag behind: one with a label
+/// never does.
+fn by_row(listing: &Listing) -> bool {
+    listing.sort == Sort::Created || matches!(listing.filter, Filter::Label(_))
+}
+
+/// Those that are ahead of their rows: some hundred at most.
+fn ahead_sql() -> String {
+    format!(
+        "SELECT {LISTED} FROM ahead CROSS JOIN conversation c ON c.num = ahead.conversation
+         WHERE c.tenant = ?1 AND (ahead.active_at, c.id) < (?2, ?3)"
+    )
 }
 
 /// The query of a list. What is not archived is three runs of one index, by state; SQLite merges
 /// such runs without sorting.
 fn sql(filter: &Filter, sort: Sort) -> String {
-    let at = match sort {
-        Sort::Active => "active_at",
-        Sort::Created => "created_at",
-    };
+    let at = column(sort);
     let states = [State::Resting, State::Working, State::Waiting];
     let runs = match filter {
         Filter::Label(_) => return label_sql(at),
@@ -51,7 +75,7 @@ fn sql(filter: &Filter, sort: Sort) -> String {
             .collect(),
         Filter::State(state) => vec![(false, *state), (true, *state)],
     };
-    let runs = runs.into_iter().map(|(archived, state)| run_sql(at, archived, state));
+    let runs = runs.into_iter().map(|(archived, state)| run_sql(sort, archived, state));
     let runs: Vec<_> = runs.collect();
     format!(
         "SELECT {LISTED} FROM ({} ORDER BY {at} DESC, id DESC LIMIT ?4) AS page
@@ -60,12 +84,25 @@ fn sql(filter: &Filter, sort: Sort) -> String {
     )
 }
 
-fn run_sql(at: &str, archived: bool, state: State) -> String {
+/// The column of an order.
+const fn column(sort: Sort) -> &'static str {
+    match sort {
+        Sort::Active => "active_at",
+        Sort::Created => "created_at",
+    }
+}
+
+fn run_sql(sort: Sort, archived: bool, state: State) -> String {
     let (archived, state) = (i64::from(archived), state_number(state));
+    let current = match sort {
+        Sort::Active => "AND NOT EXISTS (SELECT 1 FROM ahead WHERE ahead.conversation = num)",
+        Sort::Created => "",
+    };
+    let at = column(sort);
     format!(
         "SELECT num, {at}, id FROM conversation
          WHERE tenant = ?1 AND archived = {archived} AND state = {state}
-           AND ({at}, id) < (?2, ?3)"
+           AND ({at}, id) < (?2, ?3) {current}"
     )
 }
 

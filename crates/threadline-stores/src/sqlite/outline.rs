@@ -10,29 +10,30 @@ use threadline_core::tokens::CounterId;
 use super::conversation::Open;
 use super::error::{Failure, damaged};
 use super::number::{count, entry_id, int, log_and_seq, rows as row_limit};
+use super::places::Places;
 use super::segments::Segment;
 
 const COLUMNS: &str = "id, agent, kind, live, recent, gist_tokens, recent_sum, \
-     live_sum_more, previous_back, turn_back, exchange, counter, results, gist";
+     live_sum_more, previous_back, turn_back, exchange, counter, results, gist, record";
 /// How far back an entry may be to be stepped to: it pays to seek what is further.
 const NEAR: u64 = 32;
 
 /// The row at `from` and those before it on its thread's path, newest first.
 pub(super) fn path(
     connection: &Connection,
-    tenant: i64,
-    id: ConversationId,
+    places: &Places,
+    (tenant, id): (i64, ConversationId),
     agent: AgentId,
-    from: Seq,
-    most: usize,
+    (from, most): (Seq, usize),
 ) -> Result<Vec<OutlineRow>, Failure> {
     let open = Open::get(connection, tenant, id)?;
-    let mut walk = Walk { agent, next: Some(from), most, found: Vec::new() };
+    let mut walk = Walk { agent, next: Some(from), most, found: Vec::new(), places: Vec::new() };
     while walk.found.len() < most {
         let Some(next) = walk.next else { break };
         let Some(segment) = Segment::at(connection, open, next)? else { break };
         walk.back_through(connection, segment)?;
     }
+    places.note(walk.places.into_iter());
     Ok(walk.found)
 }
 
@@ -42,6 +43,8 @@ struct Walk {
     next: Option<Seq>,
     most: usize,
     found: Vec<OutlineRow>,
+    /// Where the records of their entries are.
+    places: Vec<(i64, i64)>,
 }
 
 impl Walk {
@@ -80,6 +83,7 @@ impl Walk {
             if seq < next || row.get_ref(2)? == ValueRef::Null {
                 return Ok(());
             }
+            let place = (row.get(0)?, row.get(14)?);
             let row = outline_row(row)?;
             if row.agent != self.agent {
                 return Ok(());
@@ -89,6 +93,7 @@ impl Walk {
             }
             self.next = row.previous;
             self.found.push(row);
+            self.places.push(place);
             let near = self.next.is_some_and(|previous| seq.0.saturating_sub(previous.0) <= NEAR);
             if !near || self.found.len() >= self.most {
                 return Ok(());

@@ -9,6 +9,7 @@ use threadline_core::store::{Direction, PAGE_CAP_BYTES, Page, StoreError};
 use super::conversation::Open;
 use super::error::{Failure, damaged};
 use super::number::{count, entry_id, log_and_seq, rows, seq_int};
+use super::places::Places;
 use super::segments::Segment;
 
 const ALL_FORWARD: &str = "SELECT envelope, body, salt, hash, id
@@ -31,6 +32,8 @@ const OTHER_BACKWARD: &str = "SELECT envelope, body, salt, hash, id
      WHERE id BETWEEN ?1 AND ?2 AND agent = ?4 AND agent <> 1 ORDER BY id DESC LIMIT ?3";
 const ONE: &str = "SELECT envelope, body, salt, hash
      FROM entries CROSS JOIN record ON record.num = entries.record WHERE id = ?1";
+const AT_PLACE: &str =
+    "SELECT envelope, body, salt, hash FROM record WHERE num = ?1 AND entry = ?2";
 
 /// A page of records.
 pub(super) fn read(
@@ -133,11 +136,12 @@ fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
 /// The records at some places.
 pub(super) fn records(
     connection: &Connection,
-    tenant: i64,
-    id: ConversationId,
+    places: &Places,
+    (tenant, id): (i64, ConversationId),
     seqs: &[Seq],
 ) -> Result<Vec<Record>, Failure> {
     let open = Open::get(connection, tenant, id)?;
+    let mut at_place = connection.prepare_cached(AT_PLACE)?;
     let mut statement = connection.prepare_cached(ONE)?;
     let mut records = Vec::with_capacity(seqs.len());
     let mut last: Option<Segment> = None;
@@ -152,7 +156,15 @@ pub(super) fn records(
             })?,
         };
         last = Some(segment);
-        let found = statement.query_row([entry_id(segment.log, seq)], record).optional()?;
+        let entry = entry_id(segment.log, seq);
+        let known = match places.of(entry) {
+            Some(place) => at_place.query_row([place, entry], record).optional()?,
+            None => None,
+        };
+        let found = match known {
+            Some(record) => Some(record),
+            None => statement.query_row([entry], record).optional()?,
+        };
         records.push(found.ok_or_else(|| damaged(format!("entry {seq} of {id} is missing")))?);
     }
     Ok(records)

@@ -12,10 +12,10 @@ use threadline_core::search::{Phrase, phrases};
 use threadline_core::store::{Hit, Query, Search, StoreError};
 
 use super::SqliteStore;
-use super::conversation::{Open, conversation_id};
+use super::conversation::{Open, conversation_id, headed};
 use super::error::Failure;
 use super::index::{self, Checksums};
-use super::number::{SEQ_MAX, count, entry_id, log_and_seq};
+use super::number::{SEQ_MAX, entry_id, log_and_seq};
 use super::read::rewinds;
 use super::segments::Segment;
 
@@ -205,11 +205,8 @@ impl Finder<'_> {
     fn owner(&self, num: i64) -> Result<Option<(ConversationId, Path)>, Failure> {
         let found = self
             .connection
-            .prepare_cached("SELECT id, head_seq FROM conversation WHERE num = ?1 AND tenant = ?2")?
-            .query_row([num, self.tenant], |row| {
-                let head = Seq(count(row.get(1)?));
-                Ok((conversation_id(row.get(0)?), Open { num, head }))
-            })
+            .prepare_cached(headed!("num = ?1 AND tenant = ?2"))?
+            .query_row([num, self.tenant], |row| Ok((conversation_id(row.get(2)?), Open::of(row)?)))
             .optional()?;
         let Some((id, open)) = found else { return Ok(None) };
         Ok(Some((id, path_of(self.connection, open)?)))

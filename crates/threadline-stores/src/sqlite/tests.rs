@@ -1,5 +1,6 @@
 //! What the SQLite store promises beyond what every store does.
 
+mod apart;
 mod planted;
 
 use std::path::Path;
@@ -106,7 +107,9 @@ impl World {
 /// How SQLite goes about a query, a line for each step.
 pub(super) fn plan(sql: &str) -> String {
     let connection = Connection::open_in_memory().unwrap();
-    connection.execute_batch(include_str!("0001_store.sql")).unwrap();
+    for step in super::migrate::MIGRATIONS {
+        connection.execute_batch(step).unwrap();
+    }
     let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
     let mut rows = statement.raw_query();
     let mut plan = String::new();
@@ -193,7 +196,32 @@ fn what_is_not_a_store_is_refused_with_a_remedy() {
     let connection = Connection::open(world.path()).unwrap();
     connection.execute_batch("PRAGMA user_version = 99").unwrap();
     let failed = world.try_open(&world.path()).err().unwrap();
-    assert!(matches!(failed, StoreError::Newer { found: 99, known: 1 }), "{failed:?}");
+    assert!(matches!(failed, StoreError::Newer { found: 99, known: 2 }), "{failed:?}");
+}
+
+/// A store of every earlier form is brought to the newest one, and goes on.
+#[tokio::test]
+async fn earlier_forms_are_brought_to_the_newest() {
+    for version in 1..super::migrate::MIGRATIONS.len() {
+        let world = World::new();
+        std::fs::create_dir_all(world.path().parent().unwrap()).unwrap();
+        let connection = Connection::open(world.path()).unwrap();
+        for step in super::migrate::MIGRATIONS.iter().take(version) {
+            connection.execute_batch(step).unwrap();
+        }
+        let version = i64::try_from(version).unwrap();
+        let marks = [("application_id", super::migrate::APPLICATION_ID), ("user_version", version)];
+        for (name, mark) in marks {
+            connection.pragma_update(None, name, mark).unwrap();
+        }
+        drop(connection);
+        let store = world.open();
+        let (id, history) = world.begin(&store).await;
+        let history = world.say(&store, id, &history, &["one"]).await;
+        assert_eq!(store.conversation(id).await.unwrap().head, history.head());
+        let newest = i64::try_from(super::migrate::MIGRATIONS.len()).unwrap();
+        assert_eq!(world.count("PRAGMA user_version"), newest);
+    }
 }
 
 #[tokio::test]
@@ -231,8 +259,7 @@ async fn fresh_entries_are_read_after_those_at_their_places() {
         history = world.say(&store, id, &history, &["one", "two"]).await;
         others = world.say(&store, other, &others, &["three"]).await;
         if round < 2 {
-            let settle = |connection: &Connection| Ok(super::fresh::settle(connection)?);
-            store.write("settle", 0, settle).await.unwrap();
+            store.write("settle", 0, super::fresh::settle).await.unwrap();
         }
     }
     let forward = store.read(id, &Page::forward(Seq(1), 100)).await.unwrap();
@@ -249,24 +276,41 @@ async fn fresh_entries_are_read_after_those_at_their_places() {
 }
 
 /// Refuses after it has written, in a group with others.
-#[tokio::test]
-async fn a_job_that_fails_late_leaves_nothing_and_does_not_fail_its_neighbours() {
+#[test]
+fn a_job_that_fails_late_leaves_nothing_and_does_not_fail_its_neighbours() {
     let world = World::new();
-    let store = world.open();
+    let store = Arc::new(world.open());
     let (go, wait) = std::sync::mpsc::channel::<()>();
+    let (begun, begins) = tokio::sync::oneshot::channel();
     let write = |tenant: u8, ends: Result<(), &'static str>| {
         store.write("write a tenant", 0, move |connection: &Connection| {
             connection.execute("INSERT INTO tenant (id) VALUES (?1)", [[tenant]])?;
             ends.map_err(|why| StoreError::Invalid(why.to_owned()).into())
         })
     };
+    // Someone writes, on a thread of their own, while the others come.
+    let mut begun = Some(begun);
     let hold = store.write("hold the writer", 0, move |_| {
+        begun.take().map(|begun| begun.send(()));
         let _released = wait.recv();
         Ok(())
     });
     let let_go = async { drop(go) };
-    let (_, first, late, last, ()) =
-        tokio::join!(hold, write(1, Ok(())), write(2, Err("late")), write(3, Ok(())), let_go);
+    let (first, late, last, ()) = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(hold)
+        });
+        let others = async {
+            begins.await.unwrap();
+            tokio::join!(write(1, Ok(())), write(2, Err("late")), write(3, Ok(())), let_go)
+        };
+        scope
+            .spawn(|| {
+                tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(others)
+            })
+            .join()
+            .unwrap()
+    });
     assert!(first.is_ok() && last.is_ok());
     assert!(matches!(late, Err(StoreError::Invalid(why)) if why == "late"));
     assert_eq!(world.count("SELECT count(*) FROM tenant WHERE id IN (x'01', x'03')"), 2);

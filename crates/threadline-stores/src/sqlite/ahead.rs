@@ -1,0 +1,182 @@
+//! How far a conversation is ahead of its row. What most appends change there is kept apart: the
+//! row, its index and the rows of agents are pages that they need not write.
+
+use rusqlite::{Connection, Row, params};
+use threadline_core::clock::Timestamp;
+use threadline_core::history::batch::{AgentSums, LastMessage};
+use threadline_core::history::fact::{Digest, Money};
+use threadline_core::id::Seq;
+
+use super::conversation::{keep_agents, message_number};
+use super::error::{Failure, damaged};
+use super::number::{count, int, moment, seq_int};
+
+/// The sums that change with every append.
+pub(super) type Counted<'a> = (u64, Money, Option<&'a LastMessage>);
+
+/// What an append changes in its conversation's row, if nothing else does, as it is kept apart.
+pub(super) struct Load {
+    sums: Vec<u8>,
+    /// The agent that had to do with it, and its sums.
+    agent: Option<(u32, Vec<u8>)>,
+}
+
+impl Load {
+    /// None if it is more than can be kept apart: the sums of several agents.
+    pub(super) fn new(counted: Counted<'_>, agents: &[AgentSums]) -> Result<Option<Self>, Failure> {
+        let agent = match agents {
+            [] => None,
+            [agent] => Some((agent.agent.0, bytes(agent)?)),
+            [_, _, ..] => return Ok(None),
+        };
+        Ok(Some(Self { sums: bytes(&counted)?, agent }))
+    }
+
+    /// Whether it can stand beside the sums of an agent that are kept apart already.
+    pub(super) fn fits(&self, whose: Option<u32>) -> bool {
+        match (&self.agent, whose) {
+            (Some((agent, _)), Some(whose)) => *agent == whose,
+            (Some(_) | None, _) => true,
+        }
+    }
+
+    /// Keeps it, with the head that it belongs to.
+    pub(super) fn keep(
+        &self,
+        connection: &Connection,
+        conversation: i64,
+        head: &Head,
+    ) -> rusqlite::Result<()> {
+        let (whose, agent) = self.agent.as_ref().map(|(whose, agent)| (whose, agent)).unzip();
+        connection
+            .prepare_cached(
+                "INSERT INTO ahead
+                   (conversation, head_seq, head_hash, active_at, sums, whose, agent)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+                 ON CONFLICT (conversation) DO UPDATE SET
+                   head_seq = ?2, head_hash = ?3, active_at = ?4, sums = ?5,
+                   whose = coalesce(?6, whose), agent = coalesce(?7, agent)",
+            )?
+            .execute(params![
+                conversation,
+                seq_int(head.seq),
+                head.hash.0,
+                head.at.micros(),
+                self.sums,
+                whose,
+                agent
+            ])
+            .map(drop)
+    }
+}
+
+fn bytes(sums: &impl serde::Serialize) -> Result<Vec<u8>, Failure> {
+    serde_json::to_vec(sums).map_err(|error| damaged(error.to_string()))
+}
+
+fn read<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, Failure> {
+    serde_json::from_slice(bytes)
+        .map_err(|error| damaged(format!("sums that are kept apart cannot be read: {error}")))
+}
+
+/// What a conversation's row does not have.
+pub(super) struct Ahead {
+    pub(super) head: Head,
+    pub(super) messages: u64,
+    pub(super) cost: Money,
+    pub(super) last_message: Option<LastMessage>,
+    /// The sums of the agent that had to do with it.
+    pub(super) agent: Option<AgentSums>,
+}
+
+impl Ahead {
+    /// What the row of a conversation does not have, if there is anything.
+    pub(super) fn of(connection: &Connection, num: i64) -> Result<Option<Self>, Failure> {
+        let mut statement = connection.prepare_cached(
+            "SELECT head_seq, head_hash, active_at, sums, agent FROM ahead WHERE conversation = ?1",
+        )?;
+        let mut rows = statement.query([num])?;
+        rows.next()?.map(Self::read).transpose()
+    }
+
+    fn read(row: &Row<'_>) -> Result<Self, Failure> {
+        let head = Head {
+            seq: Seq(count(row.get(0)?)),
+            hash: Digest(row.get(1)?),
+            at: moment(row.get(2)?),
+        };
+        let (messages, cost, last_message) = read(row.get_ref(3)?.as_blob().unwrap_or_default())?;
+        let agent = row.get_ref(4)?.as_blob_or_null().unwrap_or_default();
+        Ok(Self { head, messages, cost, last_message, agent: agent.map(read).transpose()? })
+    }
+
+    /// Brings the row of a conversation up to its last entry.
+    fn settle(&self, connection: &Connection, num: i64) -> Result<(), Failure> {
+        keep_agents(connection, num, self.agent.as_slice())?;
+        let counted = (self.messages, self.cost, self.last_message.as_ref());
+        Ok(self.head.write(connection, num, counted)?)
+    }
+}
+
+/// Brings the rows of all conversations up to their last entries.
+pub(super) fn settle_all(connection: &Connection) -> Result<(), Failure> {
+    let all: Vec<i64> = connection
+        .prepare_cached("SELECT conversation FROM ahead")?
+        .query_map([], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    for num in &all {
+        if let Some(ahead) = Ahead::of(connection, *num)? {
+            ahead.settle(connection, *num)?;
+        }
+    }
+    if !all.is_empty() {
+        connection.prepare_cached("DELETE FROM ahead")?.execute([])?;
+    }
+    Ok(())
+}
+
+/// Brings the row of a conversation up to its last entry, before it is changed further.
+pub(super) fn settle(connection: &Connection, num: i64) -> Result<(), Failure> {
+    if let Some(ahead) = Ahead::of(connection, num)? {
+        ahead.settle(connection, num)?;
+        connection.prepare_cached("DELETE FROM ahead WHERE conversation = ?1")?.execute([num])?;
+    }
+    Ok(())
+}
+
+/// The last entry of a conversation.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Head {
+    pub(super) seq: Seq,
+    pub(super) hash: Digest,
+    pub(super) at: Timestamp,
+}
+
+impl Head {
+    /// Writes it into the conversation's row, with the sums that change with every append.
+    pub(super) fn write(
+        &self,
+        connection: &Connection,
+        num: i64,
+        (messages, cost, last): Counted<'_>,
+    ) -> rusqlite::Result<()> {
+        connection
+            .prepare_cached(
+                "UPDATE conversation SET head_seq = ?2, head_hash = ?3, active_at = ?4,
+                   messages = ?5, cost = ?6, last_kind = ?7, last_at = ?8, last_text = ?9
+                 WHERE num = ?1",
+            )?
+            .execute(params![
+                num,
+                seq_int(self.seq),
+                self.hash.0,
+                self.at.micros(),
+                int(messages),
+                int(cost.0),
+                last.map(|last| message_number(last.kind)),
+                last.map(|last| last.at.micros()),
+                last.map(|last| last.text.as_str()),
+            ])
+            .map(drop)
+    }
+}

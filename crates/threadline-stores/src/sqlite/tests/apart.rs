@@ -1,0 +1,119 @@
+//! What appends keep apart from their conversation's row reads as if it were in it.
+
+use threadline_core::history::batch::AgentSums;
+use threadline_core::history::fact::Input;
+use threadline_core::store::{Conversation, Filter, Listing, Sort};
+
+use super::*;
+
+/// All that is told of conversations without reading their entries.
+type Told = (Vec<Conversation>, Vec<Vec<AgentSums>>, Vec<Vec<ConversationId>>);
+
+async fn told(store: &SqliteStore, ids: &[ConversationId]) -> Told {
+    let (mut conversations, mut agents, mut lists) = (Vec::new(), Vec::new(), Vec::new());
+    for id in ids {
+        conversations.push(store.conversation(*id).await.unwrap());
+        agents.push(store.agents(*id).await.unwrap());
+    }
+    for sort in [Sort::Active, Sort::Created] {
+        let mut listing = Listing { filter: Filter::All, sort, after: None, most: 2 };
+        let mut list = Vec::new();
+        loop {
+            let page = store.list(&listing).await.unwrap();
+            let Some(last) = page.last() else { break };
+            listing.after = Some(last.cursor(sort));
+            list.extend(page.iter().map(|conversation| conversation.id));
+        }
+        lists.push(list);
+    }
+    (conversations, agents, lists)
+}
+
+#[tokio::test]
+async fn it_reads_as_if_it_were_in_the_row() {
+    let world = World::new();
+    let store = world.open();
+    let mut all = Vec::new();
+    for _ in 0..4 {
+        let (id, history) = world.begin(&store).await;
+        let second = Proposal::new(
+            AgentId(2),
+            AgentJoined { primary: false, ..named("second") },
+            &Estimator,
+        );
+        let proposed = history.propose([second], world.stamp()).unwrap();
+        let lease = store.acquire(id, TTL_MS).await.unwrap();
+        store.append(&lease, &proposed.batch).await.unwrap();
+        all.push((lease, proposed.history));
+    }
+    let ids: Vec<_> = all.iter().map(|(lease, _)| lease.conversation).collect();
+    // Runs of one agent are kept apart; another agent, or a rest, brings the row up to date.
+    let mut most_apart = 0;
+    for round in 0..24_usize {
+        let (lease, history) = &mut all[(round * 7 / 2) % 4];
+        let agent = AgentId(if round % 5 < 3 { 1 } else { 2 });
+        let input = Proposal::new(agent, Input::from_person(format!("round {round}")), &Estimator);
+        let proposed = history.propose([input], world.stamp()).unwrap();
+        store.append(lease, &proposed.batch).await.unwrap();
+        *history = proposed.history;
+        let read = store.conversation(lease.conversation).await.unwrap();
+        assert_eq!((read.head, read.head_hash), (history.head(), history.head_hash()));
+        assert_eq!(read.sums, proposed.batch.sums);
+        most_apart = most_apart.max(world.count("SELECT count(*) FROM ahead"));
+        if round % 6 == 5 {
+            let before = told(&store, &ids).await;
+            let elsewhere = told(&world.open(), &ids).await;
+            store.write("settle", 0, super::super::fresh::settle).await.unwrap();
+            assert_eq!(world.count("SELECT count(*) FROM ahead"), 0);
+            assert_eq!(before, told(&store, &ids).await, "round {round}");
+            assert_eq!(before, elsewhere, "round {round}");
+        }
+    }
+    assert!(most_apart > 2, "{most_apart} were ahead of their rows");
+}
+
+fn named(name: &str) -> AgentJoined {
+    AgentJoined { name: name.into(), ..AgentJoined::default() }
+}
+
+/// Sums that are kept apart and cannot be read are damage, not a panic or a guess.
+#[tokio::test]
+async fn damaged_sums_are_told() {
+    let world = World::new();
+    let store = world.open();
+    let (id, history) = world.begin(&store).await;
+    let lease = store.acquire(id, TTL_MS).await.unwrap();
+    let mut history = history;
+    for text in ["one", "two"] {
+        let (batch, after) = world.batch(&history, [note(text)]);
+        store.append(&lease, &batch).await.unwrap();
+        history = after;
+    }
+    assert_eq!(world.count("SELECT count(*) FROM ahead"), 1);
+    let break_it = |connection: &Connection| {
+        Ok(connection.execute("UPDATE ahead SET sums = x'7b'", []).map(drop)?)
+    };
+    store.write("break", 0, break_it).await.unwrap();
+    let failed = store.conversation(id).await.unwrap_err();
+    assert!(matches!(failed, StoreError::Damaged(_)), "{failed:?}");
+}
+
+/// What is taken in after sums that are kept apart does not fall back behind them.
+#[tokio::test]
+async fn a_conversation_that_is_ahead_goes_on_by_an_intake() {
+    let world = World::new();
+    let store = world.open();
+    let (id, history) = world.begin(&store).await;
+    let lease = store.acquire(id, TTL_MS).await.unwrap();
+    let (batch, history) = world.batch(&history, [note("here")]);
+    store.append(&lease, &batch).await.unwrap();
+    store.release(&lease).await.unwrap();
+    assert_eq!(world.count("SELECT count(*) FROM ahead"), 1);
+    let stage = store.begin_intake(id, history.head()).await.unwrap();
+    let (batch, further) = world.batch(&history, [note("elsewhere")]);
+    store.stage(stage, &batch, None).await.unwrap();
+    store.adopt(stage, Origin::Own, &[]).await.unwrap();
+    let read = store.conversation(id).await.unwrap();
+    assert_eq!((read.head, read.head_hash), (further.head(), further.head_hash()));
+    assert_eq!(read.sums, batch.sums);
+}
