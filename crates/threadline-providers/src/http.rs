@@ -13,6 +13,7 @@ use bytes::Bytes;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, ClientBuilder, Method, Response, Url, redirect, retry};
 use threadline_core::history::fact::FailureKind;
+use tokio::task::yield_now;
 use tokio::time::timeout;
 
 use self::trouble::Doing;
@@ -134,6 +135,10 @@ impl Http {
         }
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         add_headers(&mut headers, call)?;
+        // A server may close a connection that it said it would keep; llama.cpp does so after every
+        // stream. To yield lets that be noticed before a connection is taken from those kept, also
+        // where this thread was busy with something else since.
+        yield_now().await;
         let sent = timeout(self.timeouts.idle, request.headers(headers).send()).await;
         let Ok(sent) = sent else { return Err(trouble::silent(&host, self.timeouts.idle)) };
         let response = sent.map_err(|error| {

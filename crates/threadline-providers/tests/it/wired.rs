@@ -216,6 +216,32 @@ async fn a_connection_is_used_again() {
     assert_eq!((server.connections(), server.requests().len()), (1, 3));
 }
 
+/// As llama.cpp does. The server has a thread of its own: it goes on while the one that asks is held
+/// up between two requests, as by a write to the disk.
+#[tokio::test]
+async fn a_connection_that_was_closed_after_an_answer_is_not_used_again() {
+    let end = [piece(ends().as_bytes()), b"0\r\n\r\n".to_vec()].concat();
+    let steps = vec![pieces_follow(), Step::Send(end), Step::Wait(1), Step::Close];
+    let (tell, told) = std::sync::mpsc::channel();
+    let (done, until) = tokio::sync::oneshot::channel::<()>();
+    let serving = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async move {
+            let server = Server::start(steps).await;
+            tell.send(server.base()).unwrap();
+            drop(until.await);
+            (server.connections(), server.requests().len())
+        })
+    });
+    let asker = Asker::new(&told.recv().unwrap(), Timeouts::default(), None);
+    for _ in 0..5 {
+        assert!(asker.ask().await.is_finished());
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    drop(done);
+    assert_eq!(serving.join().unwrap(), (5, 5));
+}
+
 #[tokio::test]
 async fn dropping_the_answer_ends_the_connection() {
     let steps = [pieces_follow(), Step::Send(piece(says("a").as_bytes())), Step::Hang];

@@ -76,7 +76,7 @@ async fn tools_are_called(dialect: Dialect) {
 
 /// Sees that a turn had one call, its result, and an answer.
 pub(crate) fn looked_up(turn: &Turn, dialect: Dialect) {
-    assert_eq!(turn.kinds(), WITH_A_CALL, "{:?}", turn.outputs());
+    assert_eq!(turn.kinds(), WITH_A_CALL, "{:?}", turn.entries);
     let [asks, answers] = turn.outputs()[..] else { panic!("two outputs") };
     let call = asks.calls().next().unwrap();
     assert_eq!(&*call.name, LOOKUP);
