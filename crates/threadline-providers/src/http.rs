@@ -135,9 +135,8 @@ impl Http {
         }
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         add_headers(&mut headers, call)?;
-        // A server may close a connection that it said it would keep; llama.cpp does so after every
-        // stream. To yield lets that be noticed before a connection is taken from those kept, also
-        // where this thread was busy with something else since.
+        // A server may close a connection that it said it would keep. To yield lets that be noticed
+        // before a connection is taken from those kept, also where this thread was busy since.
         yield_now().await;
         let sent = timeout(self.timeouts.idle, request.headers(headers).send()).await;
         let Ok(sent) = sent else { return Err(trouble::silent(&host, self.timeouts.idle)) };

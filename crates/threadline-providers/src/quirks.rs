@@ -63,6 +63,9 @@ pub struct Quirks {
     pub json_schema: bool,
     /// Whether a temperature is refused, whatever the profile says of the model as such.
     pub no_temperature: bool,
+    /// Whether the server ends a connection after a stream although it said that it keeps it: then
+    /// none is kept.
+    pub ends_connections: bool,
 }
 
 impl Default for Quirks {
@@ -95,6 +98,7 @@ impl Default for Quirks {
             thinking_level: false,
             json_schema: true,
             no_temperature: false,
+            ends_connections: false,
         }
     }
 }

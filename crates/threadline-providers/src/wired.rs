@@ -151,6 +151,8 @@ fn make(parts: &Parts, request: &Request) -> Result<(Made, Prepared), Failed> {
     })?;
     let encoded = dialect::encode(access.dialect, request, &access.quirks);
     let accept = ("accept".to_owned(), "text/event-stream".to_owned());
+    let close = ("connection".to_owned(), "close".to_owned());
+    let close = access.quirks.ends_connections.then_some(close);
     let own = encoded.headers.into_iter().map(|(name, value)| (name.to_owned(), value));
     let prepared = Prepared {
         body_digest: Digest::of(&encoded.body),
@@ -160,7 +162,7 @@ fn make(parts: &Parts, request: &Request) -> Result<(Made, Prepared), Failed> {
     let made = Made {
         access: Arc::clone(access),
         model: Arc::clone(&request.target.invocation.model),
-        headers: access.headers.iter().cloned().chain(own).chain([accept]).collect(),
+        headers: access.headers.iter().cloned().chain(own).chain([accept]).chain(close).collect(),
         body: encoded.body.into(),
         names: encoded.names,
     };

@@ -73,6 +73,10 @@ pub(crate) struct Asker {
 impl Asker {
     /// Asks at this base URL with the key of all tests.
     pub(crate) fn new(base: &str, timeouts: Timeouts, capture: Option<Arc<Capture>>) -> Self {
+        Self::with(base, timeouts, capture, Quirks::default())
+    }
+
+    fn with(base: &str, timeouts: Timeouts, capture: Option<Arc<Capture>>, quirks: Quirks) -> Self {
         let folder = TempDir::new().unwrap();
         let file = folder.path().join("key");
         fs::write(&file, KEY).unwrap();
@@ -81,7 +85,7 @@ impl Asker {
             url: format!("{base}/v1/chat/completions"),
             headers: vec![("x-own".to_owned(), "yes".to_owned())],
             key: Some((KeyHeader::Bearer, KeyRef::File(file))),
-            quirks: Quirks::default(),
+            quirks,
         };
         let accesses = BTreeMap::from([("there".into(), Arc::new(access))]);
         let wired = Wired::new(Http::new(timeouts).unwrap(), accesses, capture);
@@ -204,16 +208,18 @@ async fn nothing_is_sent_before_it_is_announced() {
 }
 
 #[tokio::test]
-async fn a_connection_is_used_again() {
-    let end = piece(ends().as_bytes());
+async fn a_connection_is_used_again_unless_its_server_ends_them() {
+    let end = [piece(ends().as_bytes()), b"0\r\n\r\n".to_vec()].concat();
     let steps = [pieces_follow(), Step::Send(piece(says("a").as_bytes())), Step::Send(end)];
-    let last = Step::Send(b"0\r\n\r\n".to_vec());
-    let server = Server::start([&steps[..], &[last]].concat()).await;
-    let asker = Asker::new(&server.base(), Timeouts::default(), None);
-    for _ in 0..3 {
-        assert!(asker.ask().await.is_finished());
+    for (ends_connections, connections) in [(false, 1), (true, 3)] {
+        let server = Server::start(steps.clone()).await;
+        let quirks = Quirks { ends_connections, ..Quirks::default() };
+        let asker = Asker::with(&server.base(), Timeouts::default(), None, quirks);
+        for _ in 0..3 {
+            assert!(asker.ask().await.is_finished());
+        }
+        assert_eq!((server.connections(), server.requests().len()), (connections, 3));
     }
-    assert_eq!((server.connections(), server.requests().len()), (1, 3));
 }
 
 /// As llama.cpp does. The server has a thread of its own: it goes on while the one that asks is held
