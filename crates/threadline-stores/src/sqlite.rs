@@ -12,6 +12,7 @@ mod conversation;
 mod create;
 mod error;
 mod fresh;
+mod gathered;
 mod inbox;
 mod index;
 mod intake;
@@ -29,6 +30,7 @@ mod snapshot;
 mod sweep;
 #[cfg(test)]
 mod tests;
+mod vfs;
 mod writer;
 
 use std::collections::HashMap;

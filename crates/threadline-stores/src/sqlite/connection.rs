@@ -14,6 +14,7 @@ use threadline_core::store::StoreError;
 use super::Durability;
 use super::error::store_error;
 use super::migrate::{self, Form};
+use super::vfs;
 
 /// How long a connection waits for another process before it is told that the store is busy.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -61,8 +62,10 @@ impl Place {
         if self.vfs.is_none() {
             make_file(&self.path)?;
         }
-        let mut connection =
-            self.open(OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+        let mut connection = self
+            .connect(flags, self.gathering().or(self.vfs.as_deref()))
+            .map_err(|error| self.while_opening(error))?;
         self.prepare_writer(&connection).map_err(|error| self.while_opening(error))?;
         if connection.is_readonly("main").map_err(opening)? {
             return Err(StoreError::ReadOnly(format!(
@@ -86,20 +89,25 @@ impl Place {
 
     /// Opens a connection that only reads. The file must be there.
     fn open_reader(&self) -> rusqlite::Result<Connection> {
-        let connection = self.connect(OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        let connection = self.connect(OpenFlags::SQLITE_OPEN_READ_ONLY, self.vfs.as_deref())?;
         // A window is small, and the system caches the file: what is kept here is kept twice.
         connection.execute_batch("PRAGMA query_only = ON; PRAGMA cache_size = -768;")?;
         Ok(connection)
     }
 
-    fn open(&self, flags: OpenFlags) -> Result<Connection, StoreError> {
-        self.connect(flags).map_err(|error| self.while_opening(error))
+    /// The VFS of the connection that writes, if it writes the frames of a transaction at once: not
+    /// if others may look for them before they are synced.
+    fn gathering(&self) -> Option<&'static str> {
+        match self.durability {
+            Durability::Full => vfs::gathering(self.vfs.as_deref()),
+            Durability::Normal => None,
+        }
     }
 
-    fn connect(&self, flags: OpenFlags) -> rusqlite::Result<Connection> {
+    fn connect(&self, flags: OpenFlags, vfs: Option<&str>) -> rusqlite::Result<Connection> {
         let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = match &self.vfs {
-            Some(vfs) => Connection::open_with_flags_and_vfs(&self.path, flags, vfs.as_str())?,
+        let connection = match vfs {
+            Some(vfs) => Connection::open_with_flags_and_vfs(&self.path, flags, vfs)?,
             None => Connection::open_with_flags(&self.path, flags)?,
         };
         connection.busy_timeout(BUSY_TIMEOUT)?;
@@ -123,7 +131,7 @@ impl Place {
 
     fn prepare_writer(&self, connection: &Connection) -> rusqlite::Result<()> {
         // Only the writer checkpoints, at moments it chooses. Its cache holds the pages of a whole
-        // group, so that none is written twice.
+        // group, so that none is written twice, and none before the commit, on which its VFS relies.
         connection.execute_batch(
             "PRAGMA fullfsync = ON;
              PRAGMA checkpoint_fullfsync = ON;

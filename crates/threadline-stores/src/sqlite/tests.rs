@@ -1,6 +1,7 @@
 //! What the SQLite store promises beyond what every store does.
 
 mod apart;
+mod log;
 mod planted;
 
 use std::path::Path;
