@@ -35,6 +35,7 @@ mod writer;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -56,6 +57,7 @@ use blobs::Uploading;
 use connection::{Place, READERS, Readers};
 use conversation::Open;
 use error::{Failure, store_error};
+use fresh::Tier;
 use index::Checksums;
 use intake::Stage;
 use lease::Taker;
@@ -311,8 +313,10 @@ impl Store for SqliteStore {
             head = ready.head.0,
             "appends"
         );
+        let at_once = self.writer.at_once();
         self.write("append to a history", ready.bytes, move |connection| {
-            append::append(connection, tenant, &lease, &ready)
+            let tier = Tier::of(at_once.load(Ordering::Relaxed), ready.base);
+            append::append(connection, tenant, &lease, &ready, tier)
         })
         .await
     }

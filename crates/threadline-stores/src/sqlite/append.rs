@@ -275,6 +275,7 @@ pub(super) fn append(
     tenant: i64,
     lease: &Lease,
     ready: &Ready,
+    tier: Tier,
 ) -> Result<(), Failure> {
     let id = lease.conversation;
     let known = Known::get(connection, tenant, id)?;
@@ -284,15 +285,17 @@ pub(super) fn append(
     }
     let holder = inbox::Holder { num: known.num, id, is_fork: known.is_fork };
     ready.check(connection, &holder)?;
-    mark_unindexed(connection, known.tail_log)?;
+    if known.unindexed.is_none() {
+        mark_unindexed(connection, known.tail_log)?;
+    }
     if let Some(load) = ready.apart_from(&known)? {
-        ready.write_entries(connection, known.tail_log, Tier::Fresh)?;
+        ready.write_entries(connection, known.tail_log, tier)?;
         return Ok(load.keep(connection, known.num, &ready.head())?);
     }
     if known.head > known.row_head {
         ahead::settle(connection, known.num)?;
     }
-    ready.write(connection, known.tail_log, known.num, Tier::Fresh)?;
+    ready.write(connection, known.tail_log, known.num, tier)?;
     update(connection, tenant, id, &known, ready)
 }
 

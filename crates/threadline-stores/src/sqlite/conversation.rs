@@ -49,6 +49,8 @@ pub(super) struct Known {
     pub(super) title: Option<String>,
     /// Whether it branched off another.
     pub(super) is_fork: bool,
+    /// Its last log, if that is known to have entries that the search index does not.
+    pub(super) unindexed: Option<i64>,
 }
 
 impl Known {
@@ -63,8 +65,9 @@ impl Known {
                 "SELECT num, coalesce(ahead.head_seq, c.head_seq),
                         coalesce(ahead.head_hash, c.head_hash), tail_log, created_at, origin,
                         moved, epoch, claim, wake_at, due_at, archived, state, labels, title,
-                        forked_from IS NOT NULL, c.head_seq, whose
+                        forked_from IS NOT NULL, c.head_seq, whose, unindexed.log
                  FROM conversation c LEFT JOIN ahead ON ahead.conversation = c.num
+                      LEFT JOIN unindexed ON unindexed.log = c.tail_log
                  WHERE tenant = ?1 AND id = ?2",
             )?
             .query_row(params![tenant, id.0.as_bytes()], |row| {
@@ -87,6 +90,7 @@ impl Known {
                     labels: row.get(13)?,
                     title: row.get(14)?,
                     is_fork: row.get(15)?,
+                    unindexed: row.get(18)?,
                 })
             })
             .optional()

@@ -42,7 +42,7 @@ pub(super) fn create(
     }
     add_segment(connection, num, at.next(), num)?;
     first.check(connection, &inbox::Holder { num, id, is_fork: base.is_some() })?;
-    first.write(connection, num, num, Tier::Fresh)?;
+    first.write(connection, num, num, Tier::Settled)?;
     mark_unindexed(connection, num)?;
     let row = NewRow {
         num,

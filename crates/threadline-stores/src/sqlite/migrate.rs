@@ -9,8 +9,11 @@ use super::error::store_error;
 pub(super) const APPLICATION_ID: i64 = 0x5448_524c;
 
 /// The steps; a store of version n has had the first n.
-pub(super) const MIGRATIONS: &[&str] =
-    &[include_str!("0001_store.sql"), include_str!("0002_ahead.sql")];
+pub(super) const MIGRATIONS: &[&str] = &[
+    include_str!("0001_store.sql"),
+    include_str!("0002_ahead.sql"),
+    include_str!("0003_fresh.sql"),
+];
 
 /// The version of a store's form, as its file says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -219,16 +219,16 @@ mod tests {
         const { assert!(AgentId::FIRST.0 == 1, "the schema names the first agent by its number") };
         let arms = |entry: &str| {
             let record = "SEARCH record USING INTEGER PRIMARY KEY (rowid=?)\n";
-            let fresh = "SEARCH fresh USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)\n";
+            let fresh = "SEARCH fresh USING INDEX fresh_id (id>? AND id<?)\n";
             format!("MERGE (UNION ALL)\nLEFT\n{entry}\n{record}RIGHT\n{fresh}{record}")
         };
         for sql in [ALL_FORWARD, ALL_BACKWARD, FIRST_FORWARD, FIRST_BACKWARD] {
             let found = "SEARCH entry USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)";
-            assert_eq!(plan(sql), arms(found));
+            assert_eq!(plan(sql).replace("COVERING ", ""), arms(found));
         }
         for sql in [OTHER_FORWARD, OTHER_BACKWARD] {
             let found = "SEARCH entry USING INDEX entry_agent (agent=? AND rowid>? AND rowid<?)";
-            assert_eq!(plan(sql), arms(found));
+            assert_eq!(plan(sql).replace("COVERING ", ""), arms(found));
         }
     }
 }

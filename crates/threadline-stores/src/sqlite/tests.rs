@@ -197,7 +197,7 @@ fn what_is_not_a_store_is_refused_with_a_remedy() {
     let connection = Connection::open(world.path()).unwrap();
     connection.execute_batch("PRAGMA user_version = 99").unwrap();
     let failed = world.try_open(&world.path()).err().unwrap();
-    assert!(matches!(failed, StoreError::Newer { found: 99, known: 2 }), "{failed:?}");
+    assert!(matches!(failed, StoreError::Newer { found: 99, known: 3 }), "{failed:?}");
 }
 
 /// A store of every earlier form is brought to the newest one, and goes on.
@@ -210,6 +210,7 @@ async fn earlier_forms_are_brought_to_the_newest() {
         for step in super::migrate::MIGRATIONS.iter().take(version) {
             connection.execute_batch(step).unwrap();
         }
+        connection.execute("INSERT INTO fresh (id, record, agent) VALUES (7, 8, 1)", []).unwrap();
         let version = i64::try_from(version).unwrap();
         let marks = [("application_id", super::migrate::APPLICATION_ID), ("user_version", version)];
         for (name, mark) in marks {
@@ -222,6 +223,7 @@ async fn earlier_forms_are_brought_to_the_newest() {
         assert_eq!(store.conversation(id).await.unwrap().head, history.head());
         let newest = i64::try_from(super::migrate::MIGRATIONS.len()).unwrap();
         assert_eq!(world.count("PRAGMA user_version"), newest);
+        assert_eq!(world.count("SELECT record FROM entries WHERE id = 7"), 8);
     }
 }
 

@@ -11,6 +11,7 @@ mod attendant;
 mod desk;
 mod job;
 
+use std::sync::atomic::AtomicUsize;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
@@ -37,6 +38,7 @@ pub(super) struct Writer {
     messages: Option<Sender<Message>>,
     thread: Option<JoinHandle<()>>,
     poison: Poison,
+    at_once: Arc<AtomicUsize>,
 }
 
 /// What the thread is told.
@@ -55,7 +57,9 @@ impl Writer {
         idle: IdleWork,
     ) -> Result<Self, StoreError> {
         let (messages, waiting) = channel();
-        let desk = Arc::new(Mutex::new(Desk::new(connection, Arc::clone(&poison), idle)));
+        let desk = Desk::new(connection, Arc::clone(&poison), idle);
+        let at_once = Arc::clone(&desk.at_once);
+        let desk = Arc::new(Mutex::new(desk));
         let attendant = Attendant::new(Arc::clone(&desk), waiting);
         let thread = std::thread::Builder::new()
             .name("threadline-sqlite".to_owned())
@@ -64,7 +68,7 @@ impl Writer {
                 doing: "start the thread that writes to the store",
                 source: Box::new(error),
             })?;
-        Ok(Self { desk, messages: Some(messages), thread: Some(thread), poison })
+        Ok(Self { desk, messages: Some(messages), thread: Some(thread), poison, at_once })
     }
 
     /// Does some work in a transaction, and answers when it is durable. The work may be done more
@@ -90,6 +94,11 @@ impl Writer {
             return Err(stopped(&self.poison));
         }
         answer.await.unwrap_or_else(|lost| Err(StoreError::AnswerLost(Box::new(lost))))
+    }
+
+    /// How many jobs are done in the transaction that is under way, for a job to know.
+    pub(super) fn at_once(&self) -> Arc<AtomicUsize> {
+        Arc::clone(&self.at_once)
     }
 
     /// Does a job if nobody else writes, or gives it back. Tells whether the thread should look

@@ -1,5 +1,7 @@
 //! The desk where everything is written: the connection, its transactions and its upkeep.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
@@ -8,7 +10,7 @@ use super::job::{Job, Ran, Trouble, answer};
 use super::{IdleWork, Poison};
 use crate::sqlite::connection::BUSY_TIMEOUT;
 use crate::sqlite::error::{Failure, Gravity, gravity};
-use crate::sqlite::fresh::{self, FRESH_CAP};
+use crate::sqlite::fresh;
 
 /// The longest wait for a group to be full.
 const GROUP_PAUSE: Duration = Duration::from_millis(2);
@@ -16,8 +18,9 @@ const GROUP_PAUSE: Duration = Duration::from_millis(2);
 const QUICK: Duration = Duration::from_millis(2);
 /// How long nothing must come before work is done that nobody waits for.
 pub(super) const QUIET: Duration = Duration::from_millis(100);
-/// The write-ahead log is brought into the file when it is longer than this.
-const WAL_CAP_BYTES: i64 = 16 * 1024 * 1024;
+/// The write-ahead log is brought into the file when it is longer than this: after a burst rather
+/// than in the middle of it.
+const WAL_CAP_BYTES: i64 = 48 * 1024 * 1024;
 /// How much is written between looks at how long the log is.
 const WAL_LOOK_BYTES: usize = 512 * 1024;
 /// How many jobs are done between counts of the fresh entries.
@@ -64,6 +67,8 @@ pub(super) struct Desk {
     poison: Poison,
     idle: IdleWork,
     pub(super) pace: Pace,
+    /// How many jobs the transaction has that is under way.
+    pub(super) at_once: Arc<AtomicUsize>,
     /// When the last transaction ended.
     last_written: Instant,
     /// Bytes written since the log's length was looked at.
@@ -85,6 +90,7 @@ impl Desk {
             poison,
             idle,
             pace: Pace::default(),
+            at_once: Arc::default(),
             last_written: Instant::now(),
             unseen_bytes: 0,
             unseen_jobs: 0,
@@ -141,6 +147,7 @@ impl Desk {
         let written = bytes.saturating_add(group.len().saturating_mul(OVERHEAD_BYTES));
         self.unseen_bytes = self.unseen_bytes.saturating_add(written);
         self.unseen_jobs = self.unseen_jobs.saturating_add(group.len());
+        self.at_once.store(group.len(), Ordering::Relaxed);
         let began = Instant::now();
         let ran = match self.run_bare(group) {
             Ok(Group::Whole) => Ok(()),
@@ -299,7 +306,7 @@ impl Desk {
         }
         // A failed one is tried again after some jobs, or when nothing else is to be done.
         self.aside(|state| {
-            let many = fresh::count(&state.connection)? >= FRESH_CAP;
+            let many = fresh::is_due(&state.connection)?;
             if many {
                 fresh::settle(&state.connection)?;
             }
