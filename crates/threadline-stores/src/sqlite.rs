@@ -104,7 +104,8 @@ pub fn version() -> &'static str {
 }
 
 /// What SQLite finds wrong with a file that is a store: its trees, and its indexes against what
-/// they are indexes of. Nothing if all is well. It reads the whole file.
+/// they are indexes of; and which entries are not in their threads. Nothing if all is well. It reads
+/// the whole file.
 pub fn check_file(path: &Path) -> Result<Vec<String>, StoreError> {
     let failed = |error| error::store_error("check the store's file", error);
     let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
@@ -113,8 +114,26 @@ pub fn check_file(path: &Path) -> Result<Vec<String>, StoreError> {
     let mut check = connection.prepare("PRAGMA integrity_check(10)").map_err(failed)?;
     let found = check.query_map([], |row| row.get::<_, String>(0)).map_err(failed)?;
     let found = found.collect::<Result<Vec<_>, _>>().map_err(failed)?;
-    Ok(found.into_iter().filter(|line| line != "ok").collect())
+    let mut found: Vec<String> = found.into_iter().filter(|line| line != "ok").collect();
+    // A store of an earlier form has no threads yet.
+    if found.is_empty() && connection.table_exists(None, "thread").map_err(failed)? {
+        let mut astray = connection.prepare(ASTRAY).map_err(failed)?;
+        let numbers = astray.query_map([], |row| row.get::<_, i64>(0)).map_err(failed)?;
+        for number in numbers {
+            let number = number.map_err(failed)?;
+            found.push(format!("entry {number} and its thread do not agree"));
+        }
+    }
+    Ok(found)
 }
+
+/// Entries that their threads do not have, and those that only threads have.
+const ASTRAY: &str = "SELECT id FROM entry WHERE agent <> 1 AND NOT EXISTS
+       (SELECT 1 FROM thread WHERE thread.agent = entry.agent AND thread.id = entry.id
+                               AND thread.record = entry.record)
+     UNION ALL SELECT id FROM thread WHERE NOT EXISTS
+       (SELECT 1 FROM entry WHERE entry.id = thread.id AND entry.agent = thread.agent)
+     LIMIT 10";
 
 /// Histories in a SQLite file.
 pub struct SqliteStore {

@@ -168,18 +168,18 @@ impl Look<'_> {
     /// Some entries, with the results that they seal.
     async fn entries(&mut self, seqs: Vec<Seq>) -> Result<BTreeMap<Seq, Arc<Entry>>, OpenError> {
         let mut seqs: BTreeSet<Seq> = seqs.into_iter().collect();
-        self.fetch(&seqs).await?;
+        self.fetch(seqs.iter().copied()).await?;
         let sealed: BTreeSet<Seq> = seqs.iter().flat_map(|seq| sealed(self.recall, *seq)).collect();
-        self.fetch(&sealed).await?;
+        // The newest first: they lie near what was read last.
+        self.fetch(sealed.iter().rev().copied()).await?;
         seqs.extend(sealed);
         let known = |seq: &Seq| Some((*seq, Arc::clone(self.recall.entry(*seq)?)));
         Ok(seqs.iter().filter_map(known).collect())
     }
 
     /// Reads the entries that are not recalled.
-    async fn fetch(&mut self, seqs: &BTreeSet<Seq>) -> Result<(), OpenError> {
-        let unknown = seqs.iter().copied().filter(|seq| self.recall.entry(*seq).is_none());
-        let unknown: Vec<Seq> = unknown.collect();
+    async fn fetch(&mut self, seqs: impl Iterator<Item = Seq>) -> Result<(), OpenError> {
+        let unknown: Vec<Seq> = seqs.filter(|seq| self.recall.entry(*seq).is_none()).collect();
         if unknown.is_empty() {
             return Ok(());
         }

@@ -18,7 +18,13 @@ const AHEAD_CAP: i64 = 1024;
 /// How many must come at the same time for fresh entries to take fewer pages than settled ones.
 const CROWD: usize = 4;
 
+/// Those of other agents than the first go to their threads too, and leave their outline rows there.
+const MOVE_OTHERS: &str = "INSERT INTO thread SELECT * FROM moving WHERE agent <> 1";
 const MOVE: &str = "INSERT INTO entry SELECT * FROM moving ORDER BY id";
+const MOVE_MIXED: &str = "INSERT INTO entry SELECT * FROM moving WHERE agent = 1
+     UNION ALL SELECT id, record, agent, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+                      NULL, NULL FROM moving WHERE agent <> 1
+     ORDER BY id";
 
 /// Where an entry is written.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +34,8 @@ pub(super) enum Tier {
     Fresh,
     /// At its place in its log.
     Settled,
+    /// At its place in its thread.
+    Thread,
 }
 
 impl Tier {
@@ -53,6 +61,7 @@ impl Tier {
         match self {
             Self::Fresh => insert_into!("fresh"),
             Self::Settled => insert_into!("entry"),
+            Self::Thread => insert_into!("thread"),
         }
     }
 
@@ -62,8 +71,11 @@ impl Tier {
         self,
         connection: &Connection,
         (id, record, agent): (i64, i64, AgentId),
-        row: Option<&OutlineRow>,
+        mut row: Option<&OutlineRow>,
     ) -> rusqlite::Result<()> {
+        if matches!(self, Self::Settled) && agent != AgentId::FIRST {
+            Self::Thread.write(connection, (id, record, agent), row.take())?;
+        }
         connection
             .prepare_cached(self.insert())?
             .execute(params![
@@ -99,7 +111,9 @@ pub(super) fn is_due(connection: &Connection) -> rusqlite::Result<bool> {
 /// Moves the fresh entries to their places, and brings the rows of conversations up to them.
 pub(super) fn settle(connection: &Connection) -> Result<(), Failure> {
     ahead::settle_all(connection)?;
-    if connection.prepare_cached(MOVE)?.execute([])? > 0 {
+    let others = connection.prepare_cached(MOVE_OTHERS)?.execute([])?;
+    let sql = if others > 0 { MOVE_MIXED } else { MOVE };
+    if connection.prepare_cached(sql)?.execute([])? > 0 {
         connection.prepare_cached("DELETE FROM fresh")?.execute([])?;
     }
     Ok(())
@@ -114,5 +128,9 @@ mod tests {
     #[test]
     fn nothing_is_sorted_to_be_moved() {
         assert_eq!(plan(MOVE), "SCAN fresh USING INDEX fresh_id\n");
+        assert_eq!(plan(MOVE_OTHERS), "SCAN fresh\n");
+        let merged = "MERGE (UNION ALL)\nLEFT\nSCAN fresh USING INDEX fresh_id\nRIGHT\nSCAN fresh \
+                      USING INDEX fresh_id\n";
+        assert_eq!(plan(MOVE_MIXED), merged);
     }
 }

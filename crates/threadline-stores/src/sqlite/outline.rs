@@ -9,14 +9,19 @@ use threadline_core::tokens::CounterId;
 
 use super::conversation::Open;
 use super::error::{Failure, damaged};
-use super::number::{count, entry_id, int, log_and_seq, rows as row_limit};
+use super::number::{count, entry_id, int, log_and_seq};
 use super::places::Places;
 use super::segments::Segment;
 
 const COLUMNS: &str = "id, agent, kind, live, recent, gist_tokens, recent_sum, \
      live_sum_more, previous_back, turn_back, exchange, counter, results, gist, record";
-/// How far back an entry may be to be stepped to: it pays to seek what is further.
+/// How far back a row may be to be stepped to: it pays to seek what is further.
 const NEAR: u64 = 32;
+
+/// Where an agent's rows lie: those of the first among all entries, those of others in threads.
+const fn table(agent: AgentId) -> &'static str {
+    if agent.0 == AgentId::FIRST.0 { "entries" } else { "threads" }
+}
 
 /// The row at `from` and those before it on its thread's path, newest first.
 pub(super) fn path(
@@ -70,31 +75,32 @@ impl Walk {
         segment: Segment,
         from: Seq,
     ) -> Result<(), Failure> {
-        let sql =
-            format!("SELECT {COLUMNS} FROM entries WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC");
-        let mut statement = connection.prepare_cached(&sql)?;
-        let mut rows = statement.query([segment.ids().0, entry_id(segment.log, from)])?;
+        let mut statement = connection.prepare_cached(&walk_sql(self.agent))?;
+        let agent = i64::from(self.agent.0);
+        let mut rows = statement.query([segment.ids().0, entry_id(segment.log, from), agent])?;
+        let mut passed = 0;
         while let Some(row) = rows.next()? {
             let Some(next) = self.next else { return Ok(()) };
             let (_, seq) = log_and_seq(row.get(0)?);
-            if seq > next {
+            if seq > next && passed < NEAR {
+                passed += 1;
                 continue;
             }
-            if seq < next || row.get_ref(2)? == ValueRef::Null {
+            if seq != next {
                 return Ok(());
             }
+            passed = 0;
             let place = (row.get(0)?, row.get(14)?);
             let row = outline_row(row)?;
-            if row.agent != self.agent {
-                return Ok(());
-            }
             if row.previous.is_some_and(|previous| previous >= seq) {
                 return Err(damaged(format!("the outline row {seq} does not lead back")));
             }
             self.next = row.previous;
             self.found.push(row);
             self.places.push(place);
-            let near = self.next.is_some_and(|previous| seq.0.saturating_sub(previous.0) <= NEAR);
+            // What lies between rows of a thread is not of others.
+            let apart = self.next.map(|previous| seq.0.saturating_sub(previous.0));
+            let near = apart.is_some_and(|apart| apart <= NEAR || self.agent != AgentId::FIRST);
             if !near || self.found.len() >= self.most {
                 return Ok(());
             }
@@ -112,6 +118,14 @@ impl Walk {
     }
 }
 
+fn walk_sql(agent: AgentId) -> String {
+    format!(
+        "SELECT {COLUMNS} FROM {} WHERE id BETWEEN ?1 AND ?2 AND agent = ?3 AND kind IS NOT NULL
+         ORDER BY id DESC",
+        table(agent)
+    )
+}
+
 /// The rows of a thread at some places.
 pub(super) fn at(
     connection: &Connection,
@@ -121,7 +135,10 @@ pub(super) fn at(
     seqs: &[Seq],
 ) -> Result<Vec<OutlineRow>, Failure> {
     let open = Open::get(connection, tenant, id)?;
-    let sql = format!("SELECT {COLUMNS} FROM entries WHERE id = ?1 AND kind IS NOT NULL");
+    let sql = format!(
+        "SELECT {COLUMNS} FROM {} WHERE id = ?1 AND agent = ?2 AND kind IS NOT NULL",
+        table(agent)
+    );
     let mut statement = connection.prepare_cached(&sql)?;
     let mut found = Vec::with_capacity(seqs.len());
     let mut within: Option<Segment> = None;
@@ -133,11 +150,8 @@ pub(super) fn at(
             continue;
         };
         within = Some(segment);
-        let mut rows = statement.query([entry_id(segment.log, *seq)])?;
-        if let Some(row) = rows.next()? {
-            let row = outline_row(row)?;
-            found.extend((row.agent == agent).then_some(row));
-        }
+        let mut rows = statement.query([entry_id(segment.log, *seq), i64::from(agent.0)])?;
+        found.extend(rows.next()?.map(outline_row).transpose()?);
     }
     Ok(found)
 }
@@ -151,22 +165,28 @@ pub(super) fn ledger(
     most: usize,
 ) -> Result<Vec<OutlineRow>, Failure> {
     let open = Open::get(connection, tenant, id)?;
+    let all = format!(
+        "SELECT {COLUMNS} FROM entries
+         WHERE id BETWEEN ?1 AND ?2 AND (kind IS NOT NULL OR agent <> 1) ORDER BY id"
+    );
+    let mut all = connection.prepare_cached(&all)?;
+    let of_thread =
+        format!("SELECT {COLUMNS} FROM thread WHERE agent = ?1 AND id = ?2 AND kind IS NOT NULL");
+    let mut of_thread = connection.prepare_cached(&of_thread)?;
     let mut found = Vec::new();
     let mut place = after.next();
     while let Some(segment) = Segment::at(connection, open, place)? {
-        let left = most.saturating_sub(found.len());
-        if left == 0 {
-            break;
-        }
-        let sql = format!(
-            "SELECT {COLUMNS} FROM entries WHERE id BETWEEN ?1 AND ?2 AND kind IS NOT NULL
-             ORDER BY id LIMIT ?3"
-        );
-        let mut statement = connection.prepare_cached(&sql)?;
-        let first = entry_id(segment.log, place);
-        let mut rows = statement.query([first, segment.ids().1, row_limit(left)])?;
+        let mut rows = all.query([entry_id(segment.log, place), segment.ids().1])?;
         while let Some(row) = rows.next()? {
-            found.push(outline_row(row)?);
+            if found.len() >= most {
+                return Ok(found);
+            }
+            if row.get_ref(2)? == ValueRef::Null {
+                let mut its = of_thread.query([row.get::<_, i64>(1)?, row.get(0)?])?;
+                found.extend(its.next()?.map(outline_row).transpose()?);
+            } else {
+                found.push(outline_row(row)?);
+            }
         }
         place = segment.to.next();
     }
@@ -257,6 +277,19 @@ fn numbers(bytes: &[u8]) -> Option<Vec<u32>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sqlite::tests::plan;
+
+    #[test]
+    fn no_row_is_sorted_or_looked_for() {
+        let merged = |found: &str| {
+            let fresh = "SEARCH fresh USING INDEX fresh_id (id>? AND id<?)";
+            format!("MERGE (UNION ALL)\nLEFT\n{found}\nRIGHT\n{fresh}\n")
+        };
+        let first = "SEARCH entry USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)";
+        assert_eq!(plan(&walk_sql(AgentId::FIRST)), merged(first));
+        let others = "SEARCH thread USING PRIMARY KEY (agent=? AND id>? AND id<?)";
+        assert_eq!(plan(&walk_sql(AgentId(2))), merged(others));
+    }
 
     #[test]
     fn tokens_of_results_come_back() {

@@ -25,12 +25,12 @@ const FIRST_BACKWARD: &str = "SELECT envelope, body, salt, hash, id
      FROM entries CROSS JOIN record ON record.num = entries.record
      WHERE id BETWEEN ?1 AND ?2 AND agent = ?4 ORDER BY id DESC LIMIT ?3";
 const OTHER_FORWARD: &str = "SELECT envelope, body, salt, hash, id
-     FROM entries CROSS JOIN record ON record.num = entries.record
-     WHERE id BETWEEN ?1 AND ?2 AND agent = ?4 AND agent <> 1 ORDER BY id LIMIT ?3";
+     FROM threads CROSS JOIN record ON record.num = threads.record
+     WHERE id BETWEEN ?1 AND ?2 AND agent = ?4 ORDER BY id LIMIT ?3";
 const OTHER_BACKWARD: &str = "SELECT envelope, body, salt, hash, id
-     FROM entries CROSS JOIN record ON record.num = entries.record
-     WHERE id BETWEEN ?1 AND ?2 AND agent = ?4 AND agent <> 1 ORDER BY id DESC LIMIT ?3";
-const ONE: &str = "SELECT envelope, body, salt, hash
+     FROM threads CROSS JOIN record ON record.num = threads.record
+     WHERE id BETWEEN ?1 AND ?2 AND agent = ?4 ORDER BY id DESC LIMIT ?3";
+const ONE: &str = "SELECT envelope, body, salt, hash, num
      FROM entries CROSS JOIN record ON record.num = entries.record WHERE id = ?1";
 const AT_PLACE: &str =
     "SELECT envelope, body, salt, hash FROM record WHERE num = ?1 AND entry = ?2";
@@ -163,7 +163,15 @@ pub(super) fn records(
         };
         let found = match known {
             Some(record) => Some(record),
-            None => statement.query_row([entry], record).optional()?,
+            None => {
+                let mut rows = statement.query([entry])?;
+                let row = rows.next()?;
+                row.map(|row| {
+                    places.note([(entry, row.get(4)?)].into_iter());
+                    record(row)
+                })
+                .transpose()?
+            }
         };
         records.push(found.ok_or_else(|| damaged(format!("entry {seq} of {id} is missing")))?);
     }
@@ -213,7 +221,7 @@ mod tests {
     use super::*;
     use crate::sqlite::tests::plan;
 
-    /// Entries are found in their order, and those of other agents than the first by an index.
+    /// Entries are found in their order, and those of other agents than the first among their own.
     #[test]
     fn no_page_is_sorted() {
         const { assert!(AgentId::FIRST.0 == 1, "the schema names the first agent by its number") };
@@ -227,7 +235,7 @@ mod tests {
             assert_eq!(plan(sql).replace("COVERING ", ""), arms(found));
         }
         for sql in [OTHER_FORWARD, OTHER_BACKWARD] {
-            let found = "SEARCH entry USING INDEX entry_agent (agent=? AND rowid>? AND rowid<?)";
+            let found = "SEARCH thread USING PRIMARY KEY (agent=? AND id>? AND id<?)";
             assert_eq!(plan(sql).replace("COVERING ", ""), arms(found));
         }
     }

@@ -236,11 +236,14 @@ async fn entries_are_never_changed_or_removed() {
     let connection = Connection::open(world.path()).unwrap();
     super::fresh::settle(&connection).unwrap();
     connection.execute("INSERT INTO fresh (id, record, agent) VALUES (7, 7, 1)", []).unwrap();
+    connection.execute("INSERT INTO thread (id, record, agent) VALUES (8, 8, 2)", []).unwrap();
     for sql in [
         "DELETE FROM entry",
         "UPDATE entry SET record = 7",
         "DELETE FROM fresh",
         "UPDATE fresh SET record = 8",
+        "DELETE FROM thread",
+        "UPDATE thread SET record = 9",
         "DELETE FROM record",
         "UPDATE record SET body = x'00'",
     ] {

@@ -77,6 +77,62 @@ async fn nothing_is_found_where_nothing_is_wrong() {
     assert_eq!(Planted::new().await.found(|_| {}).await.unwrap(), []);
 }
 
+/// Threads are made from entries where there were none.
+#[tokio::test]
+async fn a_store_from_before_threads_is_brought_to_the_newest_form() {
+    let planted = Planted::new().await;
+    let rows = "SELECT count(*) FROM threads WHERE agent <> 1 AND kind IS NOT NULL";
+    let in_threads = planted.world.count(rows);
+    assert!(in_threads > 10, "{in_threads}");
+    let copy = planted.world.folder.path().join("copy.db");
+    let found = planted.found(|connection| {
+        connection
+            .execute_batch(
+                "UPDATE entry SET (kind, live, recent, gist_tokens, recent_sum, live_sum_more,
+                   previous_back, turn_back, exchange, counter, results, gist) =
+                   (SELECT kind, live, recent, gist_tokens, recent_sum, live_sum_more,
+                      previous_back, turn_back, exchange, counter, results, gist
+                    FROM thread WHERE thread.agent = entry.agent AND thread.id = entry.id)
+                 WHERE agent <> 1;
+                 INSERT INTO entry SELECT * FROM moving;
+                 DROP VIEW threads; DROP VIEW entries; DROP VIEW moving;
+                 DROP TABLE thread; DROP TABLE fresh;
+                 CREATE TABLE fresh AS SELECT * FROM entry LIMIT 0;
+                 CREATE VIEW entries AS SELECT * FROM entry;
+                 CREATE INDEX entry_agent ON entry (agent) WHERE agent <> 1;
+                 PRAGMA user_version = 2;",
+            )
+            .unwrap();
+    });
+    assert_eq!(found.await.unwrap(), []);
+    assert_eq!(super::super::check_file(&copy).unwrap(), Vec::<String>::new());
+    let connection = Connection::open(&copy).unwrap();
+    let count = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
+    assert_eq!(count("SELECT count(*) FROM thread WHERE kind IS NOT NULL"), in_threads);
+    assert_eq!(count("SELECT count(*) FROM entry WHERE agent <> 1 AND kind IS NOT NULL"), 0);
+}
+
+/// What reads a thread reads what the entries say.
+#[tokio::test]
+async fn an_entry_that_is_not_in_its_thread_is_found() {
+    let planted = Planted::new().await;
+    assert_eq!(super::super::check_file(&planted.world.path()).unwrap(), Vec::<String>::new());
+    for change in [
+        "DELETE FROM thread WHERE id = (SELECT max(id) FROM thread)",
+        "UPDATE thread SET record = record + 1 WHERE id = (SELECT max(id) FROM thread)",
+        "UPDATE thread SET agent = 9 WHERE id = (SELECT max(id) FROM thread)",
+    ] {
+        let copy = planted.world.folder.path().join("copy.db");
+        std::fs::copy(planted.world.path(), &copy).unwrap();
+        let connection = Connection::open(&copy).unwrap();
+        let all = "DROP TRIGGER thread_is_never_changed; DROP TRIGGER thread_is_never_removed;";
+        connection.execute_batch(all).unwrap();
+        assert_eq!(connection.execute(change, []).unwrap(), 1, "{change}");
+        drop(connection);
+        assert!(!super::super::check_file(&copy).unwrap().is_empty(), "{change}");
+    }
+}
+
 #[tokio::test]
 async fn every_column_of_an_outline_row_is_verified() {
     let planted = Planted::new().await;
