@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::text::{nearest, one_line, shortened};
+use crate::text::{line_feeds, nearest, one_line, shortened};
 
 /// How many places are looked for. What is there more often is not what anybody means.
 pub(crate) const PLACES_CAP: usize = 100;
@@ -32,7 +32,7 @@ pub(crate) fn places(text: &str, find: &str) -> Vec<usize> {
 /// The line that a place is in, counted from 1.
 pub(crate) fn line_of(text: &str, at: usize) -> usize {
     let before = text.get(..at).unwrap_or(text);
-    1 + before.bytes().filter(|byte| *byte == b'\n').count()
+    1 + line_feeds(before)
 }
 
 /// How often a text is there, in words.

@@ -14,6 +14,11 @@ pub(crate) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// How many line feeds a text has.
+pub(crate) fn line_feeds(text: &str) -> usize {
+    memchr::memchr_iter(b'\n', text.as_bytes()).count()
+}
+
 /// A name as it is, but for what would end the line or worse.
 pub(crate) fn plain(name: &str) -> String {
     name.replace(char::is_control, "\u{FFFD}")

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::answer::Unfit;
-use crate::text::{counted, shortened};
+use crate::text::{counted, line_feeds, shortened};
 
 /// The most that a page has: one that a model gets to see whole, whatever is written on it.
 pub(super) const PAGE_BYTES: usize = 8 * 1024;
@@ -40,7 +40,7 @@ pub(super) fn page(text: &str, line: usize, byte: usize) -> Result<Page, Unfit> 
     let first = line.max(1);
     let shown = head(rest, PAGE_BYTES);
     let left = rest.get(shown.len()..).unwrap_or_default();
-    let last = first + shown.bytes().filter(|byte| *byte == b'\n').count();
+    let last = first + line_feeds(shown);
     let last = if shown.ends_with('\n') { last - 1 } else { last };
     let mut page = shown.to_owned();
     if left.len() > 1 && left.starts_with('\n') {
@@ -73,9 +73,11 @@ pub(super) fn head(text: &str, cap_bytes: usize) -> &str {
 
 /// The lines that went and the lines that came.
 pub(super) fn diff(before: &str, after: &str) -> String {
+    let (head, before, after) = parted(before, after);
     let (before, after) = (lines(before), lines(after));
     let same = before.iter().zip(&after).take_while(|(one, two)| one == two).count();
     let (before, after) = (skip(&before, same), skip(&after, same));
+    let same = line_feeds(head) + same;
     let end = before.iter().rev().zip(after.iter().rev()).take_while(|(one, two)| one == two);
     let end = end.count();
     let mut text = format!("at line {}:", same + 1);
@@ -89,6 +91,19 @@ pub(super) fn diff(before: &str, after: &str) -> String {
         }
     }
     text
+}
+
+/// The whole lines with which both texts begin, and the rest of each.
+fn parted<'a>(one: &'a str, two: &'a str) -> (&'a str, &'a str, &'a str) {
+    const CHUNK: usize = 64;
+    let (ones, twos) = (one.as_bytes(), two.as_bytes());
+    let chunks = ones.chunks_exact(CHUNK).zip(twos.chunks_exact(CHUNK));
+    let chunks = CHUNK * chunks.take_while(|(one, two)| one == two).count();
+    let bytes = ones.iter().zip(twos).skip(chunks).take_while(|(one, two)| one == two).count();
+    let equal = ones.get(..chunks + bytes).unwrap_or_default();
+    let at = memchr::memrchr(b'\n', equal).map_or(0, |end| end + 1);
+    let (head, rest) = one.split_at_checked(at).unwrap_or(("", one));
+    (head, rest, two.get(at..).unwrap_or_default())
 }
 
 fn lines(text: &str) -> Vec<&str> {
@@ -166,6 +181,28 @@ mod tests {
             assert_eq!(read.len(), pages);
             assert_eq!(read.concat(), text);
             assert!(read.iter().all(|page| page.len() <= PAGE_BYTES + 1));
+        }
+    }
+
+    #[test]
+    fn a_diff_has_the_lines_between_those_that_stayed() {
+        let head = (1..=40).map(|n| format!("line {n}")).collect::<Vec<_>>().join("\n") + "\n";
+        let told = |before: &str, after: &str| diff(before, after);
+        for (before, after, told_at) in [
+            ("", "a", "at line 1:\n+ a"),
+            ("a", "a\nb", "at line 2:\n+ b"),
+            ("a\n", "a\nb", "at line 2:\n+ b"),
+            ("x\nx", "x\nx\nx", "at line 3:\n+ x"),
+            ("a\nb\nc", "a\nx\nc", "at line 2:\n- b\n+ x"),
+            ("a\nb\nc", "a\nc", "at line 2:\n- b"),
+            ("雨", "雪", "at line 1:\n- 雨\n+ 雪"),
+            ("a", "a", "at line 2:"),
+        ] {
+            assert_eq!(told(before, after), told_at);
+            let (before, after) = (format!("{head}{before}"), format!("{head}{after}"));
+            let later = told_at.split_once(':').unwrap();
+            let line = later.0.strip_prefix("at line ").unwrap().parse::<usize>().unwrap();
+            assert_eq!(told(&before, &after), format!("at line {}:{}", line + 40, later.1));
         }
     }
 

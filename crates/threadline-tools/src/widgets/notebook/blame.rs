@@ -7,6 +7,8 @@ use std::ops::Range;
 
 use threadline_core::id::Seq;
 
+use crate::text::line_feeds;
+
 /// The most pairs of lines that are compared to find those that stayed. With more of them, what
 /// stands between the first and the last line that changed counts as written anew.
 const PAIRS_CAP: usize = 256 * 1024;
@@ -18,27 +20,30 @@ pub(super) fn carried(
     replaced: &Range<usize>,
     by: Seq,
 ) -> Vec<Seq> {
-    let (old, new) = (lines(before), lines(after));
     let head = before.get(..replaced.start).unwrap_or_default();
     let tail = before.get(replaced.end..).unwrap_or_default();
-    // A change that begins with a line takes from there on; else it goes on in the line.
-    let whole = head.is_empty() || head.ends_with('\n');
-    let (head, tail) = (line_feeds(head), line_feeds(tail));
-    let mut after = vec![by; new.len()];
+    // The lines before and behind those that it touched are as they were and not looked at.
+    let first = head.rfind('\n').map_or(0, |end| end + 1);
+    let behind = tail.find('\n').map_or(0, |start| tail.len() - start);
+    let touched = |text| lines(text, first..text.len().saturating_sub(behind));
+    let (old, new) = (touched(before), touched(after));
+    let (above, below) = (line_feeds(head), line_feeds(tail));
+    let mut after = written.get(..above).unwrap_or_default().to_vec();
+    after.resize(above + new.len(), by);
+    after.extend(written.iter().skip(above + old.len()).take(below));
     let mut keep = |old: usize, new: usize| {
         if let (Some(kept), Some(line)) = (written.get(old), after.get_mut(new)) {
             *line = *kept;
         }
     };
-    let mut rest = Rest { old: &old, new: &new, at: (0, 0) };
-    rest.take_first(head, &mut keep);
-    rest.take_last(tail, &mut keep);
-    if whole {
-        rest.take_last(usize::MAX, &mut keep);
-        rest.take_first(usize::MAX, &mut keep);
+    let mut rest = Rest { old: &old, new: &new, at: (above, above) };
+    // A change that begins with a line takes from there on; else it goes on in the line.
+    if first == head.len() {
+        rest.take_last(&mut keep);
+        rest.take_first(&mut keep);
     } else {
-        rest.take_first(usize::MAX, &mut keep);
-        rest.take_last(usize::MAX, &mut keep);
+        rest.take_first(&mut keep);
+        rest.take_last(&mut keep);
     }
     for (old, new) in rest.common() {
         keep(old, new);
@@ -46,13 +51,10 @@ pub(super) fn carried(
     after
 }
 
-/// The lines of a text that has no line feed at its end.
-pub(super) fn lines(text: &str) -> Vec<&str> {
-    if text.is_empty() { Vec::new() } else { text.split('\n').collect() }
-}
-
-fn line_feeds(text: &str) -> usize {
-    text.bytes().filter(|byte| *byte == b'\n').count()
+/// The lines of a part of a text, which begins and ends with lines; an empty text has none.
+fn lines(text: &str, part: Range<usize>) -> Vec<&str> {
+    let part = text.get(part).filter(|_| !text.is_empty());
+    part.map_or_else(Vec::new, |part| part.split('\n').collect())
 }
 
 /// Lines before and after a change of which it is not known yet which stayed.
@@ -64,25 +66,21 @@ struct Rest<'a, 'b> {
 }
 
 impl Rest<'_, '_> {
-    /// Takes equal lines from the front, at most so many.
-    fn take_first(&mut self, most: usize, keep: &mut impl FnMut(usize, usize)) {
-        for _ in 0..most {
-            let ([old, olds @ ..], [new, news @ ..]) = (self.old, self.new) else { return };
-            if old != new {
-                return;
-            }
+    /// Takes equal lines from the front.
+    fn take_first(&mut self, keep: &mut impl FnMut(usize, usize)) {
+        while let ([old, olds @ ..], [new, news @ ..]) = (self.old, self.new)
+            && old == new
+        {
             keep(self.at.0, self.at.1);
             *self = Self { old: olds, new: news, at: (self.at.0 + 1, self.at.1 + 1) };
         }
     }
 
-    /// Takes equal lines from the back, at most so many.
-    fn take_last(&mut self, most: usize, keep: &mut impl FnMut(usize, usize)) {
-        for _ in 0..most {
-            let ([olds @ .., old], [news @ .., new]) = (self.old, self.new) else { return };
-            if old != new {
-                return;
-            }
+    /// Takes equal lines from the back.
+    fn take_last(&mut self, keep: &mut impl FnMut(usize, usize)) {
+        while let ([olds @ .., old], [news @ .., new]) = (self.old, self.new)
+            && old == new
+        {
             keep(self.at.0 + olds.len(), self.at.1 + news.len());
             *self = Self { old: olds, new: news, at: self.at };
         }
@@ -159,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_line_keeps_its_entry_until_it_is_written_anew() {
-        let table: [Case; 10] = [
+        let table: [Case; 14] = [
             ("", &[], "a\nb", 0..0, &[9, 9]),
             ("a", &[1], "a\nb", 1..1, &[1, 9]),
             ("a", &[1], "ab", 1..1, &[9]),
@@ -170,6 +168,11 @@ mod tests {
             ("b\nb", &[1, 2], "b", 0..2, &[2]),
             ("b\nb", &[1, 2], "b", 1..3, &[1]),
             ("b\nb\nb", &[1, 2, 3], "b\nb", 2..4, &[1, 3]),
+            // A line may become empty, and an empty one may stay.
+            ("a\nb\nc", &[1, 2, 3], "a\n\nc", 2..3, &[1, 9, 3]),
+            ("a\n\nc\nd", &[1, 2, 3, 4], "a\n\nx\nd", 3..4, &[1, 2, 9, 4]),
+            ("a\n\nc\nd", &[1, 2, 3, 4], "ad", 1..5, &[9]),
+            ("a\nb\nc\nd", &[1, 2, 3, 4], "a\nd", 1..5, &[1, 4]),
             // What is set as a whole may leave many lines as they are.
             ("a\nb\nc\nd\ne", &[1, 2, 3, 4, 5], "x\nb\ny\nd\nz", 0..9, &[9, 2, 9, 4, 9]),
         ];
@@ -186,7 +189,7 @@ mod tests {
             lines.chain(["end".to_owned()]).collect::<Vec<_>>().join("\n")
         };
         let (before, after) = (many("a"), many("b"));
-        let written = vec![Seq(1); lines(&before).len()];
+        let written = vec![Seq(1); before.lines().count()];
         let carried = carried((&before, &written), &after, &(0..before.len()), Seq(2));
         assert_eq!(carried.iter().filter(|seq| **seq == Seq(1)).count(), 2, "599 and end");
     }

@@ -6,12 +6,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::TEXT_CAP_BYTES;
 
 /// A recorded change.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum Recorded {
     /// This was put at the end, as it is.
@@ -23,7 +23,7 @@ pub(super) enum Recorded {
 }
 
 /// A place in the text, and what came to be there.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Span {
     /// The first byte.
@@ -36,14 +36,8 @@ pub(super) struct Span {
 
 impl Recorded {
     pub(super) fn encode(&self) -> Arc<str> {
-        let json = match self {
-            Self::Append(text) => serde_json::json!({ "append": text }),
-            Self::Replace(Span { at, len, with }) => {
-                serde_json::json!({ "replace": { "at": at, "len": len, "with": with } })
-            }
-            Self::Set(text) => serde_json::json!({ "set": text }),
-        };
-        json.to_string().into()
+        // Only a map with keys that are no texts cannot be written.
+        serde_json::to_string(self).unwrap_or_default().into()
     }
 
     pub(super) fn decode(text: &str) -> Result<Self, String> {
@@ -64,11 +58,11 @@ impl Recorded {
     /// The text after the change, which has to be one that a notebook may hold.
     pub(super) fn apply(&self, before: &str) -> Result<String, String> {
         let after = match self {
-            Self::Append(text) => format!("{before}{text}"),
+            Self::Append(text) => [before, text].concat(),
             Self::Set(text) => text.clone(),
             Self::Replace(Span { at, len, with }) => {
                 let parts = before.split_at_checked(*at).and_then(|(head, rest)| {
-                    rest.split_at_checked(*len).map(|(_, tail)| format!("{head}{with}{tail}"))
+                    rest.split_at_checked(*len).map(|(_, tail)| [head, with, tail].concat())
                 });
                 parts.ok_or_else(|| {
                     format!("there are no {len} bytes at {at} in a text of {}", before.len())

@@ -32,6 +32,9 @@ pub(super) fn normal(text: &str) -> String {
 
 /// A text with line feeds only.
 pub(super) fn lines_normal(text: &str) -> String {
+    if !text.contains('\r') {
+        return text.to_owned();
+    }
     text.replace("\r\n", "\n").replace('\r', "\n")
 }
 

@@ -6,7 +6,7 @@ use threadline_core::history::sections::{Section, Shorter};
 
 use super::edit::Edit;
 use super::{READ, TEXT_CAP_BYTES};
-use crate::text::{counted, one_line, shortened};
+use crate::text::{counted, line_feeds, one_line, shortened};
 use crate::widgets::answer::Unfit;
 use crate::widgets::lines::{PAGE_BYTES, diff, head};
 
@@ -59,7 +59,7 @@ pub(super) fn page(text: &str, line: usize) -> Result<Section, Unfit> {
     let first = line.max(1);
     let shown = head(rest, PAGE_BYTES);
     let left = rest.get(shown.len()..).unwrap_or_default();
-    let last = first + shown.bytes().filter(|byte| *byte == b'\n').count();
+    let last = first + line_feeds(shown);
     let mut live = shown.to_owned();
     if left.starts_with('\n') {
         let _ =
@@ -78,7 +78,7 @@ pub(super) fn result(edit: &Edit, before: &str, after: &str) -> Section {
     let size = match after.len() {
         0 => "the notebook is empty now".to_owned(),
         bytes => {
-            let lines = counted(after.lines().count(), "line");
+            let lines = counted(1 + line_feeds(after), "line");
             format!("the notebook has {lines}, {bytes} of {TEXT_CAP_BYTES} bytes")
         }
     };
