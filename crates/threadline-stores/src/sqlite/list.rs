@@ -52,7 +52,7 @@ fn by_row(listing: &Listing) -> bool {
     listing.sort == Sort::Created || matches!(listing.filter, Filter::Label(_))
 }
 
-/// Those that are ahead of their rows: some hundred at most.
+/// Those that are ahead of their rows: about a thousand at most, and none once nothing is written.
 fn ahead_sql() -> String {
     format!(
         "SELECT {LISTED} FROM ahead CROSS JOIN conversation c ON c.num = ahead.conversation

@@ -187,7 +187,6 @@ mod tests {
     #[test]
     fn a_diff_has_the_lines_between_those_that_stayed() {
         let head = (1..=40).map(|n| format!("line {n}")).collect::<Vec<_>>().join("\n") + "\n";
-        let told = |before: &str, after: &str| diff(before, after);
         for (before, after, told_at) in [
             ("", "a", "at line 1:\n+ a"),
             ("a", "a\nb", "at line 2:\n+ b"),
@@ -198,11 +197,11 @@ mod tests {
             ("雨", "雪", "at line 1:\n- 雨\n+ 雪"),
             ("a", "a", "at line 2:"),
         ] {
-            assert_eq!(told(before, after), told_at);
+            assert_eq!(diff(before, after), told_at);
             let (before, after) = (format!("{head}{before}"), format!("{head}{after}"));
             let later = told_at.split_once(':').unwrap();
             let line = later.0.strip_prefix("at line ").unwrap().parse::<usize>().unwrap();
-            assert_eq!(told(&before, &after), format!("at line {}:{}", line + 40, later.1));
+            assert_eq!(diff(&before, &after), format!("at line {}:{}", line + 40, later.1));
         }
     }
 
