@@ -209,7 +209,7 @@ impl Store for MemoryStore {
         };
         entries.retain(of_thread);
         let mut bytes = 0;
-        let records = entries.into_iter().take(page.most).map(|placed| &placed.record);
+        let records = entries.into_iter().take(page.most).map(|placed| &*placed.record);
         let fits = |record: &&Record| {
             let first = bytes == 0;
             bytes += record.size();
@@ -221,7 +221,7 @@ impl Store for MemoryStore {
     async fn records(&self, id: ConversationId, seqs: &[Seq]) -> Result<Vec<Record>, StoreError> {
         let content = self.content();
         let kept = content.kept(self.tenant, id)?;
-        seqs.iter().map(|seq| Ok(kept.placed(*seq)?.record.clone())).collect()
+        seqs.iter().map(|seq| Ok((*kept.placed(*seq)?.record).clone())).collect()
     }
 
     async fn outline(

@@ -23,6 +23,7 @@ mod number;
 mod outline;
 mod places;
 mod read;
+mod remembered;
 mod run_file;
 mod search;
 mod segments;
@@ -35,7 +36,6 @@ mod writer;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -57,7 +57,6 @@ use blobs::Uploading;
 use connection::{Place, READERS, Readers};
 use conversation::Open;
 use error::{Failure, store_error};
-use fresh::Tier;
 use index::Checksums;
 use intake::Stage;
 use lease::Taker;
@@ -332,10 +331,9 @@ impl Store for SqliteStore {
             head = ready.head.0,
             "appends"
         );
-        let at_once = self.writer.at_once();
+        let around = self.writer.around();
         self.write("append to a history", ready.bytes, move |connection| {
-            let tier = Tier::of(at_once.load(Ordering::Relaxed), ready.base);
-            append::append(connection, tenant, &lease, &ready, tier)
+            append::append(connection, &around, tenant, &lease, &ready)
         })
         .await
     }
@@ -452,11 +450,14 @@ impl Store for SqliteStore {
         after: ItemNumber,
         most: usize,
     ) -> Result<Vec<(ItemNumber, Item)>, StoreError> {
-        let tenant = self.tenant;
-        self.read_store("read an inbox", move |connection| {
-            inbox::waiting(connection, tenant, id, after, most)
-        })
-        .await
+        let (doing, tenant) = ("read an inbox", self.tenant);
+        let work = move |connection: &Sqlite| inbox::waiting(connection, tenant, id, after, most);
+        // It is small, and mostly asked for right after it was written: the connection that writes
+        // has it at hand.
+        match self.writer.read_at_once(work) {
+            Ok(answer) => answer.map_err(|error| error.into_store_error(doing)),
+            Err(work) => self.read_store(doing, work).await,
+        }
     }
 
     async fn snapshot(

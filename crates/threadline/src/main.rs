@@ -22,6 +22,12 @@ use crate::args::{Arguments, Command};
 use crate::config::Config;
 use crate::view::View;
 
+/// What one thread makes is often let go by another: entries are decoded by some and folded by one,
+/// batches are proposed by some and written by one. The system's allocator has them wait for each
+/// other.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,

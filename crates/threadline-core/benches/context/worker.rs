@@ -289,7 +289,7 @@ impl Worker {
             self.rows.insert(row.seq, Arc::new(row));
         }
         for placed in proposed.batch.entries {
-            self.entries.insert(placed.entry.seq, Arc::new(placed.entry));
+            self.entries.insert(placed.entry.seq, placed.entry);
         }
         self.history = proposed.history;
         Ok(self.history.head())

@@ -53,7 +53,7 @@ impl Driver {
         out.push(Command::Append(Arc::clone(&filled.batch)));
         for placed in &filled.batch.entries {
             if planted!(TellBeforeDurable) {
-                out.push(Command::Publish(Notice::Entry(Arc::new(placed.entry.clone()))));
+                out.push(Command::Publish(Notice::Entry(Arc::clone(&placed.entry))));
             }
             if planted!(RunBeforeDurable) {
                 self.note_texts(&placed.entry);
@@ -87,9 +87,9 @@ impl Driver {
         }
         for placed in &batch.entries {
             self.note_texts(&placed.entry);
-            out.push(Command::Publish(Notice::Entry(Arc::new(placed.entry.clone()))));
+            out.push(Command::Publish(Notice::Entry(Arc::clone(&placed.entry))));
         }
-        self.note_endings(batch.entries.iter().map(|placed| &placed.entry));
+        self.note_endings(batch.entries.iter().map(|placed| &*placed.entry));
         for Move { agent, from, to } in moves {
             out.push(Command::Publish(Notice::State { agent, from, to }));
         }

@@ -1,10 +1,13 @@
 //! A batch: what one append writes, whole or not at all.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::entry::Entry;
-use super::fact::{Digest, Money};
+use super::fact::{Digest, Fact, Money};
 use super::record::Record;
+use super::sections::{Level, render};
 use crate::clock::Timestamp;
 use crate::id::{AgentId, Seq};
 use crate::inbox::ItemNumber;
@@ -14,6 +17,9 @@ use crate::outline::OutlineRow;
 pub const BATCH_CAP_ENTRIES: usize = 64;
 /// The most bytes in a batch.
 pub const BATCH_CAP_BYTES: usize = 4 * 1024 * 1024;
+
+/// How much of a message the sums keep, in characters.
+const LAST_MESSAGE_CAP: usize = 500;
 
 /// What one append writes, whole or not at all: made by `History::propose`, written as given.
 #[derive(Clone, Debug)]
@@ -34,13 +40,13 @@ pub struct Batch {
     pub taken: Vec<Taken>,
 }
 
-/// An entry and its record.
+/// An entry and its record. Whoever keeps one of them shares it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Placed {
     /// The entry.
-    pub entry: Entry,
+    pub entry: Arc<Entry>,
     /// Its record.
-    pub record: Record,
+    pub record: Arc<Record>,
 }
 
 /// An inbox item was taken into the history.
@@ -99,6 +105,37 @@ pub struct LastMessage {
     pub kind: MessageKind,
     /// When.
     pub at: Timestamp,
+}
+
+impl LastMessage {
+    /// An entry of a transcript as its last message; none if it can be none.
+    pub fn of(entry: &Entry) -> Option<Self> {
+        match &entry.fact {
+            Fact::Input(input) => {
+                let text = render(&input.sections, Level::Live);
+                Some(Self::new(entry, MessageKind::Input, &text))
+            }
+            Fact::Output(output) => Some(Self::new(entry, MessageKind::Answer, &output.text())),
+            _ => None,
+        }
+    }
+
+    /// An entry that says this as the last message.
+    pub(super) fn new(entry: &Entry, kind: MessageKind, text: &str) -> Self {
+        let text = first_chars(text, LAST_MESSAGE_CAP).to_owned();
+        Self { text, kind, at: entry.at }
+    }
+}
+
+/// A text up to so many characters.
+fn first_chars(text: &str, cap: usize) -> &str {
+    // No text has more characters than bytes, and in ASCII it has as many.
+    let end = match text.as_bytes().get(..cap) {
+        None => text.len(),
+        Some(head) if head.is_ascii() => cap,
+        Some(_) => text.char_indices().nth(cap).map_or(text.len(), |(end, _)| end),
+    };
+    text.get(..end).unwrap_or_default()
 }
 
 /// Which way a message went.

@@ -44,8 +44,6 @@ const TURN_INPUTS_CAP: usize = 256;
 const MODELS_CAP: usize = 32;
 /// Below this a request says little about how a model counts: what every request has weighs most.
 const TELLING_TOKENS: u64 = 500;
-/// How much of a message the sums keep, in characters.
-const LAST_MESSAGE_CAP: usize = 500;
 /// The longest line on sealed results, in characters and in tokens.
 const RESULTS_CAP_CHARS: usize = 240;
 const RESULTS_CAP_TOKENS: u32 = 480;
@@ -572,20 +570,8 @@ impl PathState {
 
     fn message(&mut self, entry: &Entry, kind: MessageKind, text: &str) {
         self.messages = self.messages.saturating_add(1);
-        let text = first_chars(text, LAST_MESSAGE_CAP).to_owned();
-        self.last_message = Some(LastMessage { text, kind, at: entry.at });
+        self.last_message = Some(LastMessage::new(entry, kind, text));
     }
-}
-
-/// A text up to so many characters.
-fn first_chars(text: &str, cap: usize) -> &str {
-    // No text has more characters than bytes, and in ASCII it has as many.
-    let end = match text.as_bytes().get(..cap) {
-        None => text.len(),
-        Some(head) if head.is_ascii() => cap,
-        Some(_) => text.char_indices().nth(cap).map_or(text.len(), |(end, _)| end),
-    };
-    text.get(..end).unwrap_or_default()
 }
 
 /// Whether an entry is on the thread of the conversation itself.

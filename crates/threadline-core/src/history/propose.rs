@@ -269,7 +269,7 @@ impl<'a> Draft<'a> {
 
     /// The entries placed so far.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
-        self.placed.iter().map(|placed| &placed.entry)
+        self.placed.iter().map(|placed| &*placed.entry)
     }
 
     /// Whether no fact was placed; what settles a copy does not count.
@@ -363,7 +363,7 @@ impl<'a> Draft<'a> {
         self.touched.insert(entry.agent);
         self.bytes += record.size();
         self.taken.extend(takes.map(|item| Taken { item, seq: entry.seq }));
-        self.placed.push(Placed { entry, record });
+        self.placed.push(Placed { entry: Arc::new(entry), record: Arc::new(record) });
     }
 
     /// Settles what is open after a rewind, a fork or in a copy: calls end as what is known of

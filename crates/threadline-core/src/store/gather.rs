@@ -185,7 +185,7 @@ impl Look<'_> {
         }
         // Each record is let go as soon as its entry is there: they take as much again.
         for (seq, record) in unknown.iter().zip(self.store.records(self.id, &unknown).await?) {
-            self.recall.note_entry(read(self.id, *seq, &record)?, record.size());
+            self.recall.note_entry(Arc::new(read(self.id, *seq, &record)?), record.size());
         }
         Ok(())
     }

@@ -40,7 +40,7 @@ impl Recall {
             let seq = placed.entry.seq;
             let finished = matches!(placed.entry.fact, Fact::ToolFinished(_));
             if (finished || self.rows.contains_key(&seq)) && !self.entries.contains_key(&seq) {
-                self.note_entry(placed.entry.clone(), placed.record.size());
+                self.note_entry(Arc::clone(&placed.entry), placed.record.size());
             }
         }
     }
@@ -54,7 +54,7 @@ impl Recall {
         }
         for placed in &batch.entries {
             if !self.entries.contains_key(&placed.entry.seq) {
-                self.note_entry(placed.entry.clone(), placed.record.size());
+                self.note_entry(Arc::clone(&placed.entry), placed.record.size());
             }
         }
     }
@@ -64,8 +64,8 @@ impl Recall {
     }
 
     /// An entry, and the bytes of its record.
-    pub(super) fn note_entry(&mut self, entry: Entry, bytes: usize) {
-        self.entries.insert(entry.seq, (Arc::new(entry), bytes));
+    pub(super) fn note_entry(&mut self, entry: Arc<Entry>, bytes: usize) {
+        self.entries.insert(entry.seq, (entry, bytes));
     }
 
     pub(super) fn note_other(&mut self, seq: Seq, row: Option<Arc<OutlineRow>>) {

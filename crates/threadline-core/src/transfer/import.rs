@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, BufRead};
+use std::sync::Arc;
 
 use super::line::{LINE_CAP_BYTES, Line, NotALine, Part, read_line};
 use crate::history::batch::{Batch, Placed};
@@ -337,7 +338,8 @@ impl Importer<'_> {
 
     async fn entry(&mut self, record: Record) -> Result<(), Wrong> {
         let expected = self.last.next();
-        let entry = record.open().map_err(Wrong::Unreadable)?;
+        let entry = Arc::new(record.open().map_err(Wrong::Unreadable)?);
+        let record = Arc::new(record);
         if entry.seq != expected {
             return Err(Wrong::OutOfOrder { expected, found: entry.seq });
         }
@@ -360,7 +362,8 @@ impl Importer<'_> {
             self.pending.base.get_or_insert((self.last, self.previous));
             self.pending.bytes += record.size();
             self.pending.rows.extend(row);
-            self.pending.placed.push(Placed { entry: entry.clone(), record: record.clone() });
+            let (entry, record) = (Arc::clone(&entry), Arc::clone(&record));
+            self.pending.placed.push(Placed { entry, record });
         }
         self.moved = matches!(entry.fact, Fact::Moved(_));
         self.previous = record.hash;

@@ -63,7 +63,7 @@ fn example() -> Vec<Line> {
     let to: Option<Arc<str>> = Some("the laptop".into());
     let Proposed { batch: third, history } =
         follow(&history, Moved { to }, AgentId::CONVERSATION, &ids);
-    let entry = |batch: Batch| Line::Entry(batch.entries[0].record.clone());
+    let entry = |batch: Batch| Line::Entry((*batch.entries[0].record).clone());
     let waiting = Item {
         client_key: "k-7".into(),
         to: None,

@@ -49,7 +49,7 @@ pub(crate) fn context(seed: u64, actor: &Actor, choices: &mut Choices) -> Contex
         let batch = generator.next_batch().unwrap().batch;
         rows.extend(batch.rows.iter().map(|row| (row.seq, Arc::new(row.clone()))));
         kept.extend(
-            batch.entries.iter().map(|placed| (placed.entry.seq, Arc::new(placed.entry.clone()))),
+            batch.entries.iter().map(|placed| (placed.entry.seq, Arc::clone(&placed.entry))),
         );
     }
     let history = generator.history();

@@ -122,7 +122,7 @@ impl House {
     /// Waits until the search index has all there is.
     pub(crate) async fn indexed(&self) -> Outcome<()> {
         while self.store.index_lag().await? > 0 {
-            tokio::time::sleep(Duration::from_millis(10)).await;
+            tokio::time::sleep(Duration::from_millis(60)).await;
         }
         Ok(())
     }

@@ -19,6 +19,10 @@ use std::process::ExitCode;
 
 use threadline_testing::bench::{self, Asked, Outcome, Part};
 
+/// The program's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// What is measured, by name.
 const PARTS: [Part<Setting>; 6] = [
     ("turns", turns::measure),

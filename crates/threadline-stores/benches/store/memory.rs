@@ -1,11 +1,12 @@
 //! How much memory something takes at its peak: Rust's own and SQLite's.
 
-use std::alloc::{GlobalAlloc, Layout, System};
+use std::alloc::{GlobalAlloc, Layout};
 use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
 
+use mimalloc::MiMalloc;
 use threadline_testing::bench::float;
 
-/// The system's allocator, counting what is taken and not given back while someone looks: threads
+/// The program's allocator, counting what is taken and not given back while someone looks: threads
 /// that share their counts hold each other up.
 struct Counting;
 
@@ -33,25 +34,25 @@ fn give_back(bytes: usize) {
 }
 
 #[expect(unsafe_code, reason = "an allocator cannot be written without it")]
-// SAFETY: everything is left to the system's allocator, with the same arguments.
+// SAFETY: everything is left to the program's allocator, with the same arguments.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         take(layout.size());
         // SAFETY: the caller keeps the contract, which is the same.
-        unsafe { System.alloc(layout) }
+        unsafe { MiMalloc.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
         give_back(layout.size());
         // SAFETY: the caller keeps the contract, which is the same.
-        unsafe { System.dealloc(place, layout) }
+        unsafe { MiMalloc.dealloc(place, layout) }
     }
 
     unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         take(size);
         give_back(layout.size());
         // SAFETY: the caller keeps the contract, which is the same.
-        unsafe { System.realloc(place, layout, size) }
+        unsafe { MiMalloc.realloc(place, layout, size) }
     }
 }
 

@@ -78,7 +78,8 @@ impl Intake for MemoryStore {
     ) -> Result<Vec<Record>, StoreError> {
         let mut content = self.content();
         let placed = self.under_way(&mut content, stage)?.batches.iter().flat_map(|b| &b.entries);
-        let records = placed.filter(|placed| placed.entry.seq >= from).map(|placed| &placed.record);
+        let records =
+            placed.filter(|placed| placed.entry.seq >= from).map(|placed| &*placed.record);
         Ok(records.take(most).cloned().collect())
     }
 

@@ -7,29 +7,39 @@ use threadline_core::history::batch::{AgentSums, LastMessage};
 use threadline_core::history::fact::{Digest, Money};
 use threadline_core::id::Seq;
 
-use super::conversation::{keep_agents, message_number};
+use super::conversation::{Open, keep_agents, message_number};
 use super::error::{Failure, damaged};
 use super::number::{count, int, moment, seq_int};
+use super::read::one;
+use super::segments::locate;
 
 /// The sums that change with every append.
 pub(super) type Counted<'a> = (u64, Money, Option<&'a LastMessage>);
 
 /// What an append changes in its conversation's row, if nothing else does, as it is kept apart.
 pub(super) struct Load {
+    /// Without the last message, if that is an entry of the append.
     sums: Vec<u8>,
+    /// The entry that is the last message.
+    last: Option<Seq>,
     /// The agent that had to do with it, and its sums.
     agent: Option<(u32, Vec<u8>)>,
 }
 
 impl Load {
     /// None if it is more than can be kept apart: the sums of several agents.
-    pub(super) fn new(counted: Counted<'_>, agents: &[AgentSums]) -> Result<Option<Self>, Failure> {
+    pub(super) fn new(
+        (messages, cost, message): Counted<'_>,
+        last: Option<Seq>,
+        agents: &[AgentSums],
+    ) -> Result<Option<Self>, Failure> {
         let agent = match agents {
             [] => None,
             [agent] => Some((agent.agent.0, bytes(agent)?)),
             [_, _, ..] => return Ok(None),
         };
-        Ok(Some(Self { sums: bytes(&counted)?, agent }))
+        let message = message.filter(|_| last.is_none());
+        Ok(Some(Self { sums: bytes(&(messages, cost, message))?, last, agent }))
     }
 
     /// Whether it can stand beside the sums of an agent that are kept apart already.
@@ -38,6 +48,11 @@ impl Load {
             (Some((agent, _)), Some(whose)) => *agent == whose,
             (Some(_) | None, _) => true,
         }
+    }
+
+    /// The agent that had to do with it.
+    pub(super) fn whose(&self) -> Option<u32> {
+        self.agent.as_ref().map(|(whose, _)| *whose)
     }
 
     /// Keeps it, with the head that it belongs to.
@@ -51,11 +66,12 @@ impl Load {
         connection
             .prepare_cached(
                 "INSERT INTO ahead
-                   (conversation, head_seq, head_hash, active_at, sums, whose, agent)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+                   (conversation, head_seq, head_hash, active_at, sums, whose, agent, last_seq)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
                  ON CONFLICT (conversation) DO UPDATE SET
                    head_seq = ?2, head_hash = ?3, active_at = ?4, sums = ?5,
-                   whose = coalesce(?6, whose), agent = coalesce(?7, agent)",
+                   whose = coalesce(?6, whose), agent = coalesce(?7, agent),
+                   last_seq = coalesce(?8, last_seq)",
             )?
             .execute(params![
                 conversation,
@@ -64,7 +80,8 @@ impl Load {
                 head.at.micros(),
                 self.sums,
                 whose,
-                agent
+                agent,
+                self.last.map(seq_int)
             ])
             .map(drop)
     }
@@ -93,19 +110,25 @@ impl Ahead {
     /// What the row of a conversation does not have, if there is anything.
     pub(super) fn of(connection: &Connection, num: i64) -> Result<Option<Self>, Failure> {
         let mut statement = connection.prepare_cached(
-            "SELECT head_seq, head_hash, active_at, sums, agent FROM ahead WHERE conversation = ?1",
+            "SELECT head_seq, head_hash, active_at, sums, agent, last_seq FROM ahead
+             WHERE conversation = ?1",
         )?;
         let mut rows = statement.query([num])?;
-        rows.next()?.map(Self::read).transpose()
+        rows.next()?.map(|row| Self::read(connection, num, row)).transpose()
     }
 
-    fn read(row: &Row<'_>) -> Result<Self, Failure> {
+    fn read(connection: &Connection, num: i64, row: &Row<'_>) -> Result<Self, Failure> {
         let head = Head {
             seq: Seq(count(row.get(0)?)),
             hash: Digest(row.get(1)?),
             at: moment(row.get(2)?),
         };
-        let (messages, cost, last_message) = read(row.get_ref(3)?.as_blob().unwrap_or_default())?;
+        let (messages, cost, mut last_message) =
+            read(row.get_ref(3)?.as_blob().unwrap_or_default())?;
+        if let Some(last) = row.get::<_, Option<i64>>(5)? {
+            let open = Open { num, head: head.seq };
+            last_message = Some(message_at(connection, open, Seq(count(last)))?);
+        }
         let agent = row.get_ref(4)?.as_blob_or_null().unwrap_or_default();
         Ok(Self { head, messages, cost, last_message, agent: agent.map(read).transpose()? })
     }
@@ -116,6 +139,16 @@ impl Ahead {
         let counted = (self.messages, self.cost, self.last_message.as_ref());
         Ok(self.head.write(connection, num, counted)?)
     }
+}
+
+/// The entry of a conversation that is its last message.
+fn message_at(connection: &Connection, open: Open, seq: Seq) -> Result<LastMessage, Failure> {
+    let entry = match locate(connection, open, seq)? {
+        Some(id) => one(connection, id)?.and_then(|record| record.open().ok()),
+        None => None,
+    };
+    let message = entry.as_ref().and_then(LastMessage::of);
+    message.ok_or_else(|| damaged(format!("entry {seq} should be a conversation's last message")))
 }
 
 /// Brings the rows of all conversations up to their last entries.

@@ -9,7 +9,7 @@ use threadline_core::history::fact::{Digest, Fact};
 use threadline_core::history::record::Record;
 use threadline_core::id::{AgentId, ConversationId, Seq};
 use threadline_core::inbox::input_digest;
-use threadline_core::outline::OutlineRow;
+use threadline_core::outline::{OutlineRow, RowKind};
 use threadline_core::store::{Lease, StoreError};
 
 use super::ahead::{self, Counted, Head, Load};
@@ -23,6 +23,7 @@ use super::fresh::Tier;
 use super::inbox;
 use super::number::{SEQ_MAX, entry_id, seq_int};
 use super::segments::hash_at;
+use super::writer::Around;
 
 /// What a batch writes, without what it does not: sent to the writer whole.
 pub(super) struct Ready {
@@ -54,7 +55,7 @@ pub(super) struct Ready {
 struct Line {
     seq: Seq,
     agent: AgentId,
-    record: Record,
+    record: Arc<Record>,
     row: Option<OutlineRow>,
 }
 
@@ -110,7 +111,7 @@ impl Ready {
             ready.entries.push(Line {
                 seq: entry.seq,
                 agent: entry.agent,
-                record: record.clone(),
+                record: Arc::clone(record),
                 row: rows.next_if(|row| row.seq == entry.seq && row.agent == entry.agent).cloned(),
             });
         }
@@ -125,7 +126,7 @@ impl Ready {
     /// every append, and a rewind forgets agents.
     pub(super) fn apart(mut self) -> Result<Self, StoreError> {
         if self.sums.labels.is_empty() && !self.rewinds() && !self.moved {
-            let load = Load::new(self.counted(), &self.agents);
+            let load = Load::new(self.counted(), self.last_message(), &self.agents);
             self.load = load.map_err(|error| error.into_store_error("count a batch"))?;
         }
         Ok(self)
@@ -135,6 +136,13 @@ impl Ready {
     fn counted(&self) -> Counted<'_> {
         let Sums { messages, cost, last_message, .. } = &self.sums;
         (*messages, *cost, last_message.as_ref())
+    }
+
+    /// The last of its entries that is part of the transcript.
+    fn last_message(&self) -> Option<Seq> {
+        let is_message = |row: &OutlineRow| matches!(row.kind, RowKind::Message | RowKind::Answer);
+        let rows = self.entries.iter().rev().filter_map(|line| line.row.as_ref());
+        rows.filter(|row| is_message(row)).map(|row| row.seq).next()
     }
 
     fn head(&self) -> Head {
@@ -272,13 +280,17 @@ impl Ready {
 /// Appends a batch to the conversation of a lease.
 pub(super) fn append(
     connection: &Connection,
+    around: &Around,
     tenant: i64,
     lease: &Lease,
     ready: &Ready,
-    tier: Tier,
 ) -> Result<(), Failure> {
     let id = lease.conversation;
-    let known = Known::get(connection, tenant, id)?;
+    let tier = Tier::of(around.at_once(), ready.base);
+    let known = match around.remembered().take(connection, id) {
+        Some(known) => known,
+        None => Known::get(connection, tenant, id)?,
+    };
     let follows = known.head == ready.base && known.head_hash == ready.base_hash;
     if !follows || known.moved || !known.is_held_by(lease) {
         return settle(connection, &known, lease, ready);
@@ -290,7 +302,16 @@ pub(super) fn append(
     }
     if let Some(load) = ready.apart_from(&known)? {
         ready.write_entries(connection, known.tail_log, tier)?;
-        return Ok(load.keep(connection, known.num, &ready.head())?);
+        load.keep(connection, known.num, &ready.head())?;
+        let known = Known {
+            head: ready.head,
+            head_hash: ready.head_hash,
+            whose: load.whose().or(known.whose),
+            unindexed: Some(known.tail_log),
+            ..known
+        };
+        around.remembered().keep(connection, id, known);
+        return Ok(());
     }
     if known.head > known.row_head {
         ahead::settle(connection, known.num)?;

@@ -35,11 +35,10 @@ pub(super) fn list(
     if by_row(listing) {
         return Ok(conversations);
     }
-    let mut statement = connection.prepare_cached(&ahead_sql())?;
-    let mut found = statement.query(params![tenant, at, id])?;
+    let mut statement = connection.prepare_cached(&ahead_sql(&listing.filter))?;
+    let mut found = statement.query(params![tenant, at, id, most])?;
     while let Some(row) = found.next()? {
-        let conversation = listed(connection, row)?;
-        conversations.extend(listing.filter.shows(&conversation.sums).then_some(conversation));
+        conversations.push(listed(connection, row)?);
     }
     conversations.sort_by_key(|conversation| Reverse(conversation.cursor(Sort::Active)));
     conversations.truncate(listing.most);
@@ -53,10 +52,18 @@ fn by_row(listing: &Listing) -> bool {
 }
 
 /// Those that are ahead of their rows: about a thousand at most, and none once nothing is written.
-fn ahead_sql() -> String {
+/// What they are filtered by is never kept apart.
+fn ahead_sql(filter: &Filter) -> String {
+    let shown = match filter {
+        Filter::Current => "AND c.archived = 0".to_owned(),
+        Filter::Archived => "AND c.archived = 1".to_owned(),
+        Filter::State(state) => format!("AND c.state = {}", state_number(*state)),
+        Filter::All | Filter::Label(_) => String::new(),
+    };
     format!(
         "SELECT {LISTED} FROM ahead CROSS JOIN conversation c ON c.num = ahead.conversation
-         WHERE c.tenant = ?1 AND (ahead.active_at, c.id) < (?2, ?3)"
+         WHERE c.tenant = ?1 AND (ahead.active_at, c.id) < (?2, ?3) {shown}
+         ORDER BY ahead.active_at DESC, c.id DESC LIMIT ?4"
     )
 }
 

@@ -13,6 +13,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("0001_store.sql"),
     include_str!("0002_ahead.sql"),
     include_str!("0003_fresh.sql"),
+    include_str!("0004_last.sql"),
 ];
 
 /// The version of a store's form, as its file says.

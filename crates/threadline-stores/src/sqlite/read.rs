@@ -133,6 +133,11 @@ fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
     })
 }
 
+/// The record of an entry by its number, if there is one.
+pub(super) fn one(connection: &Connection, entry: i64) -> rusqlite::Result<Option<Record>> {
+    connection.prepare_cached(ONE)?.query_row([entry], record).optional()
+}
+
 /// The records at some places.
 pub(super) fn records(
     connection: &Connection,

@@ -11,9 +11,9 @@ mod attendant;
 mod desk;
 mod job;
 
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::thread::JoinHandle;
 
 use rusqlite::Connection;
@@ -21,9 +21,10 @@ use threadline_core::store::StoreError;
 use tokio::sync::oneshot;
 
 use super::error::Failure;
+use super::remembered::Remembered;
 use attendant::Attendant;
 use desk::Desk;
-use job::{Job, Task};
+use job::{Job, Task, Told};
 
 /// Why the store stopped, once it has.
 pub(super) type Poison = Arc<OnceLock<String>>;
@@ -38,7 +39,31 @@ pub(super) struct Writer {
     messages: Option<Sender<Message>>,
     thread: Option<JoinHandle<()>>,
     poison: Poison,
-    at_once: Arc<AtomicUsize>,
+    around: Arc<Around>,
+}
+
+/// What a job may know of the desk at which it is done.
+#[derive(Default)]
+pub(super) struct Around {
+    at_once: AtomicUsize,
+    remembered: Mutex<Remembered>,
+}
+
+impl Around {
+    /// How many jobs are done in the transaction that is under way.
+    pub(super) fn at_once(&self) -> usize {
+        self.at_once.load(Ordering::Relaxed)
+    }
+
+    /// Conversations as the last appends left them.
+    pub(super) fn remembered(&self) -> MutexGuard<'_, Remembered> {
+        self.remembered.lock().unwrap_or_else(|poisoned| {
+            // Someone panicked half way: nothing of it is trusted.
+            let mut remembered = poisoned.into_inner();
+            remembered.forget();
+            remembered
+        })
+    }
 }
 
 /// What the thread is told.
@@ -58,7 +83,7 @@ impl Writer {
     ) -> Result<Self, StoreError> {
         let (messages, waiting) = channel();
         let desk = Desk::new(connection, Arc::clone(&poison), idle);
-        let at_once = Arc::clone(&desk.at_once);
+        let around = Arc::clone(&desk.around);
         let desk = Arc::new(Mutex::new(desk));
         let attendant = Attendant::new(Arc::clone(&desk), waiting);
         let thread = std::thread::Builder::new()
@@ -68,7 +93,7 @@ impl Writer {
                 doing: "start the thread that writes to the store",
                 source: Box::new(error),
             })?;
-        Ok(Self { desk, messages: Some(messages), thread: Some(thread), poison, at_once })
+        Ok(Self { desk, messages: Some(messages), thread: Some(thread), poison, around })
     }
 
     /// Does some work in a transaction, and answers when it is durable. The work may be done more
@@ -93,12 +118,30 @@ impl Writer {
         if !told {
             return Err(stopped(&self.poison));
         }
-        answer.await.unwrap_or_else(|lost| Err(StoreError::AnswerLost(Box::new(lost))))
+        match answer.await {
+            Ok(Told { answer, others }) => {
+                drop(others);
+                answer
+            }
+            Err(lost) => Err(StoreError::AnswerLost(Box::new(lost))),
+        }
     }
 
-    /// How many jobs are done in the transaction that is under way, for a job to know.
-    pub(super) fn at_once(&self) -> Arc<AtomicUsize> {
-        Arc::clone(&self.at_once)
+    /// Reads with the connection that writes, on the thread of whoever asks, or gives the work back
+    /// if someone else writes. Only for what takes less time than to wake another thread.
+    pub(super) fn read_at_once<T, W>(&self, work: W) -> Result<Result<T, Failure>, W>
+    where
+        W: FnOnce(&Connection) -> Result<T, Failure>,
+    {
+        match self.desk.try_lock() {
+            Ok(desk) if self.poison.get().is_none() => Ok(desk.read(work)),
+            Ok(_) | Err(_) => Err(work),
+        }
+    }
+
+    /// What a job may know of the desk.
+    pub(super) fn around(&self) -> Arc<Around> {
+        Arc::clone(&self.around)
     }
 
     /// Does a job if nobody else writes, or gives it back. Tells whether the thread should look

@@ -26,7 +26,7 @@ pub(super) struct Past {
     /// The history at places further back, where all agents rested.
     landmarks: Vec<Arc<History>>,
     /// Starts and ends of calls, and rewinds, since the oldest of `recent`.
-    calls: VecDeque<Entry>,
+    calls: VecDeque<Arc<Entry>>,
     /// The head before the newest rewind.
     before_rewind: Option<Seq>,
 }
@@ -49,7 +49,7 @@ impl Past {
                 Fact::ToolStarted(_) | Fact::ToolFinished(_) => {}
                 _ => continue,
             }
-            self.calls.push_back(placed.entry.clone());
+            self.calls.push_back(Arc::clone(&placed.entry));
         }
         self.recent.push_back(Arc::clone(history));
         if self.recent.len() > RECENT {

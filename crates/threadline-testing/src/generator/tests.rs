@@ -19,7 +19,7 @@ fn fold_again(batches: &[Batch]) {
         for placed in &batch.entries {
             assert!(placed.record.follows(history.head_hash()));
             let entry = placed.record.open().unwrap();
-            assert_eq!(entry, placed.entry);
+            assert_eq!(entry, *placed.entry);
             if let Fact::Rewound(rewound) = &entry.fact {
                 let past = &pasts[&rewound.to];
                 history.rewind(&entry, placed.record.hash, past).unwrap();

@@ -77,7 +77,7 @@ impl Story {
 
     /// Its entries, rewound ones included.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
-        self.batches.iter().flat_map(|batch| &batch.entries).map(|placed| &placed.entry)
+        self.batches.iter().flat_map(|batch| &batch.entries).map(|placed| &*placed.entry)
     }
 
     /// The moment of its last entry, or of what was said to have gone by since.

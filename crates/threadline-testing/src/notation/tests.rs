@@ -184,7 +184,7 @@ fn generated_histories_read_back_exactly() {
         let options =
             GeneratorOptions { rewinds_percent: 25, ..GeneratorOptions::mixed(seed, agents) };
         let batches = generate(options, 1200).unwrap();
-        let entries = batches.iter().flat_map(|batch| &batch.entries).map(|placed| &placed.entry);
+        let entries = batches.iter().flat_map(|batch| &batch.entries).map(|placed| &*placed.entry);
         let text = print(entries.clone());
         let story = parse(&text).unwrap_or_else(|error| {
             let line = text.lines().nth(error.line - 1).unwrap_or_default();

@@ -470,7 +470,7 @@ impl World {
 
     fn publish(&mut self, notice: &Notice) {
         if let Notice::Entry(entry) = notice {
-            let durable = self.store.at(entry.seq).is_some_and(|known| known.entry == **entry);
+            let durable = self.store.at(entry.seq).is_some_and(|known| known.entry == *entry);
             if !durable {
                 let text = format!("entry {} was told and is not durable", entry.seq);
                 self.fail("I-1", text);

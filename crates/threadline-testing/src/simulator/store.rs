@@ -37,8 +37,8 @@ pub(super) struct Fence {
 
 /// A record, and what is known of it.
 pub(super) struct Stored {
-    pub(super) record: Record,
-    pub(super) entry: Entry,
+    pub(super) record: Arc<Record>,
+    pub(super) entry: Arc<Entry>,
     pub(super) row: Option<OutlineRow>,
     pub(super) epoch: u64,
 }
@@ -175,7 +175,7 @@ impl Store {
                 return Err(broken("I-3", "it does not fit the chain".to_owned()));
             }
             let entry = placed.record.open().map_err(|error| broken("I-3", error.to_string()))?;
-            if entry != placed.entry {
+            if entry != *placed.entry {
                 return Err(broken("I-3", "its record reads as another entry".to_owned()));
             }
             let (state, row) = self.after(history, widgets, &entry, placed.record.hash)?;
@@ -183,7 +183,12 @@ impl Store {
                 return Err(broken("outline", "its row is another".to_owned()));
             }
             self.states.push(state);
-            self.stored.push(Stored { record: placed.record.clone(), entry, row, epoch });
+            self.stored.push(Stored {
+                record: Arc::clone(&placed.record),
+                entry: Arc::clone(&placed.entry),
+                row,
+                epoch,
+            });
         }
         match rows.next() {
             Some(row) => Err(NotAppended::Broken("outline", format!("a row too many: {row:?}"))),
@@ -369,7 +374,7 @@ impl Store {
     fn entry(&self, unstored: Option<&Batch>, seq: Seq) -> Option<Arc<Entry>> {
         let mut placed = unstored.into_iter().flat_map(|batch| &batch.entries);
         let entry = placed.find(|placed| placed.entry.seq == seq).map(|placed| &placed.entry);
-        entry.or_else(|| Some(&self.at(seq)?.entry)).cloned().map(Arc::new)
+        entry.or_else(|| Some(&self.at(seq)?.entry)).cloned()
     }
 
     /// What a recap is written from.

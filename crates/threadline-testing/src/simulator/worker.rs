@@ -233,7 +233,7 @@ impl World {
             self.hit(Mark::TakenOverInTree);
         }
         let needs = Opening::needs(&history);
-        let entries = needs.iter().filter_map(|seq| Some(self.store.at(*seq)?.entry.clone()));
+        let entries = needs.iter().filter_map(|seq| Some((*self.store.at(*seq)?.entry).clone()));
         let opening = Opening { entries: entries.collect(), history, widgets };
         let Some(setting) = self.setting.clone() else { return };
         let driver = Driver::new(self.conversation, setting, opening);

@@ -36,7 +36,7 @@ async fn entries_are_kept_in_order_byte_for_byte(world: &World) {
         story.turn(&format!("question {n}"), &format!("answer {n}")).await;
     }
     let written = story.batches.iter().flat_map(|batch| &batch.entries);
-    let written: Vec<Record> = written.map(|placed| placed.record.clone()).collect();
+    let written: Vec<Record> = written.map(|placed| (*placed.record).clone()).collect();
     assert_eq!(story.records(7).await, written);
     let seqs = written.iter().map(|record| record.open().unwrap().seq.0);
     assert!(seqs.eq(1..=42), "entries are dense from 1");

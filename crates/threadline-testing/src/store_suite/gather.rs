@@ -35,7 +35,7 @@ impl Told {
     fn take(&mut self, batch: &Batch) {
         self.rows.extend(batch.rows.iter().map(|row| (row.seq, Arc::new(row.clone()))));
         let entries = batch.entries.iter().map(|placed| &placed.entry);
-        self.entries.extend(entries.map(|entry| (entry.seq, Arc::new(entry.clone()))));
+        self.entries.extend(entries.map(|entry| (entry.seq, Arc::clone(entry))));
     }
 
     /// What an agent's model is shown, with everything at hand.

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use threadline_core::history::batch::Batch;
 use threadline_core::history::entry::Entry;
 use threadline_core::history::fact::{Digest, Fact, WidgetChanged};
 use threadline_core::history::path::Path;
@@ -61,8 +60,8 @@ impl Told {
             store.stage(stage, batch, None).await.unwrap();
         }
         store.adopt(stage, Origin::Own, &[]).await.unwrap();
-        let placed = |batch: &Batch| batch.entries.iter().map(|p| p.entry.clone()).collect();
-        let entries: Vec<Entry> = batches.iter().flat_map::<Vec<Entry>, _>(placed).collect();
+        let placed = batches.iter().flat_map(|batch| &batch.entries);
+        let entries: Vec<Entry> = placed.map(|placed| (*placed.entry).clone()).collect();
         let rewound = |entry: &Entry| match &entry.fact {
             Fact::Rewound(rewound) => Some((entry.seq, rewound.to)),
             _ => None,

@@ -121,7 +121,7 @@ impl<'w> Talk<'w> {
 
     /// Takes in what was appended.
     fn follow(&mut self, proposed: Proposed) {
-        let placed = proposed.batch.entries.iter().map(|placed| placed.entry.clone());
+        let placed = proposed.batch.entries.iter().map(|placed| (*placed.entry).clone());
         self.entries.extend(placed);
         self.history = proposed.history;
     }

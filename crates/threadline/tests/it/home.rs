@@ -236,7 +236,7 @@ pub(crate) fn export_of(story: &str) -> Vec<u8> {
     Line::Header(TALK.parse().unwrap()).write(&mut bytes).unwrap();
     let placed = story.batches().iter().flat_map(|batch| &batch.entries);
     for placed in placed {
-        Line::Entry(placed.record.clone()).write(&mut bytes).unwrap();
+        Line::Entry((*placed.record).clone()).write(&mut bytes).unwrap();
     }
     let history = story.history();
     Line::End(history.head(), history.head_hash()).write(&mut bytes).unwrap();

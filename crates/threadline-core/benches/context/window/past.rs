@@ -66,7 +66,7 @@ impl Past {
         }
         for placed in &batch.entries {
             if placed.entry.seq >= from || stays(&placed.entry) {
-                self.entries.insert(placed.entry.seq, Arc::new(placed.entry.clone()));
+                self.entries.insert(placed.entry.seq, Arc::clone(&placed.entry));
             }
         }
     }

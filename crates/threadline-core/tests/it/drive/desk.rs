@@ -136,7 +136,7 @@ impl Desk {
         }
         let needs = Opening::needs(&history);
         let entries = stored.iter().flat_map(|batch| &batch.entries);
-        let entries = entries.map(|placed| placed.entry.clone());
+        let entries = entries.map(|placed| (*placed.entry).clone());
         let entries = entries.filter(|entry| needs.contains(&entry.seq)).collect();
         let opening = Opening { history, widgets, entries };
         let id = ConversationId::new(AT, &*setting.ids);
@@ -241,9 +241,7 @@ impl Desk {
         };
         let entry = |seq| {
             let mut placed = known().flat_map(|batch| &batch.entries);
-            placed
-                .find(|placed: &&Placed| placed.entry.seq == seq)
-                .map(|p| Arc::new(p.entry.clone()))
+            placed.find(|placed: &&Placed| placed.entry.seq == seq).map(|p| Arc::clone(&p.entry))
         };
         let gathered = Material::at_hand(&gather.history, &gather.ask, row, entry);
         let shown = gathered.as_ref().map(|material| material.entries.keys().copied().collect());

@@ -184,7 +184,7 @@ fn entries(batches: &[Batch]) -> impl Iterator<Item = &Entry> {
 }
 
 fn placed(batches: &[Batch]) -> impl Iterator<Item = (&Entry, &Record)> {
-    batches.iter().flat_map(|batch| &batch.entries).map(|placed| (&placed.entry, &placed.record))
+    batches.iter().flat_map(|batch| &batch.entries).map(|placed| (&*placed.entry, &*placed.record))
 }
 
 /// The history after every entry, the beginning included.

@@ -98,6 +98,66 @@ async fn damaged_sums_are_told() {
     assert!(matches!(failed, StoreError::Damaged(_)), "{failed:?}");
 }
 
+/// The last message is read from its entry, or from where earlier forms of the store kept it.
+#[tokio::test]
+async fn the_last_message_is_found_where_it_is() {
+    let world = World::new();
+    let store = world.open();
+    let (id, mut history) = world.begin(&store).await;
+    let lease = store.acquire(id, TTL_MS).await.unwrap();
+    for text in ["one", "two"] {
+        let said = Proposal::new(AgentId::FIRST, Input::from_person(text), &Estimator);
+        let proposed = history.propose([said], world.stamp()).unwrap();
+        store.append(&lease, &proposed.batch).await.unwrap();
+        history = proposed.history;
+    }
+    let last = i64::try_from(history.head().0).unwrap();
+    assert_eq!(world.count("SELECT last_seq FROM ahead"), last);
+    let read = store.conversation(id).await.unwrap();
+    assert_eq!(read.sums.last_message.as_ref().unwrap().text, "two");
+    let sums = (read.sums.messages, read.sums.cost, &read.sums.last_message);
+    let sums = serde_json::to_vec(&sums).unwrap();
+    let as_before = move |connection: &Connection| {
+        let changed = "UPDATE ahead SET last_seq = NULL, sums = ?1";
+        Ok(connection.execute(changed, [&sums]).map(drop)?)
+    };
+    store.write("write as before", 0, as_before).await.unwrap();
+    assert_eq!(store.conversation(id).await.unwrap(), read);
+    // An entry that is none of the transcript is damage.
+    let astray = |connection: &Connection| {
+        Ok(connection.execute("UPDATE ahead SET last_seq = 1", []).map(drop)?)
+    };
+    store.write("lead astray", 0, astray).await.unwrap();
+    let failed = store.conversation(id).await.unwrap_err();
+    assert!(matches!(failed, StoreError::Damaged(_)), "{failed:?}");
+}
+
+/// Whoever appends again is known only as long as nobody else has written.
+#[tokio::test]
+async fn what_is_remembered_of_a_conversation_is_as_it_is() {
+    let world = World::new();
+    let (store, other) = (world.open(), world.open());
+    let (id, mut history) = world.begin(&store).await;
+    let lease = store.acquire(id, TTL_MS).await.unwrap();
+    for text in ["one", "two"] {
+        let (batch, after) = world.batch(&history, [note(text)]);
+        store.append(&lease, &batch).await.unwrap();
+        history = after;
+    }
+    // The lease was given back elsewhere: what was remembered of it does not count.
+    other.release(&lease).await.unwrap();
+    let (batch, after) = world.batch(&history, [note("three")]);
+    let refused = store.append(&lease, &batch).await.unwrap_err();
+    assert!(matches!(refused, StoreError::Fenced(_)), "{refused:?}");
+    // Nor if it was here.
+    let lease = store.acquire(id, TTL_MS).await.unwrap();
+    store.append(&lease, &batch).await.unwrap();
+    store.release(&lease).await.unwrap();
+    let (batch, _) = world.batch(&after, [note("four")]);
+    let refused = store.append(&lease, &batch).await.unwrap_err();
+    assert!(matches!(refused, StoreError::Fenced(_)), "{refused:?}");
+}
+
 /// What is taken in after sums that are kept apart does not fall back behind them.
 #[tokio::test]
 async fn a_conversation_that_is_ahead_goes_on_by_an_intake() {

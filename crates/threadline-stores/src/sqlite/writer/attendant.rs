@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::Message;
 use super::desk::{Desk, Pace, QUIET};
-use super::job::{Job, answer};
+use super::job::{Ended, Job, Others};
 
 const GROUP_CAP_JOBS: usize = 256;
 const GROUP_CAP_BYTES: usize = 1024 * 1024;
@@ -19,11 +19,13 @@ pub(super) struct Attendant {
     messages: Receiver<Message>,
     /// Jobs that came and are in no group yet.
     waiting: VecDeque<Box<dyn Job>>,
+    /// Those of the last group whom another of it may not have answered yet.
+    passed_on: Option<Others>,
 }
 
 impl Attendant {
     pub(super) fn new(desk: Arc<Mutex<Desk>>, messages: Receiver<Message>) -> Self {
-        Self { desk, messages, waiting: VecDeque::new() }
+        Self { desk, messages, waiting: VecDeque::new(), passed_on: None }
     }
 
     /// Until nobody can ask for anything any more, or someone panicked at the desk.
@@ -49,9 +51,16 @@ impl Attendant {
 
     /// Waits for a message, at most for a while if there is one.
     fn wait(&mut self, pause: Option<Duration>) -> Result<(), RecvTimeoutError> {
-        let message = match pause {
-            Some(pause) => self.messages.recv_timeout(pause)?,
-            None => self.messages.recv()?,
+        let message = match (self.messages.try_recv(), pause) {
+            (Ok(message), _) => message,
+            (Err(_), pause) => {
+                // There is time to answer whoever still waits.
+                self.passed_on = None;
+                match pause {
+                    Some(pause) => self.messages.recv_timeout(pause)?,
+                    None => self.messages.recv()?,
+                }
+            }
         };
         self.keep(message);
         Ok(())
@@ -80,7 +89,8 @@ impl Attendant {
         // Those who are answered come again, beside those who came in the meantime.
         self.take_in();
         desk.pace.at_once = group.len() + self.waiting.len();
-        answer(group, done.err().as_ref());
+        // Whoever of the last group is not answered by now is, as this lets go of them.
+        self.passed_on = Ended::new(group, done).pass_on();
     }
 
     /// Waits for as many jobs as came at once before, for as long as that pays. One alone is never

@@ -1,13 +1,13 @@
 //! The desk where everything is written: the connection, its transactions and its upkeep.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
-use super::job::{Job, Ran, Trouble, answer};
-use super::{IdleWork, Poison};
+use super::job::{Ended, Job, Ran, Trouble};
+use super::{Around, IdleWork, Poison};
 use crate::sqlite::connection::BUSY_TIMEOUT;
 use crate::sqlite::error::{Failure, Gravity, gravity};
 use crate::sqlite::fresh;
@@ -24,7 +24,7 @@ const WAL_CAP_BYTES: i64 = 48 * 1024 * 1024;
 /// How much is written between looks at how long the log is.
 const WAL_LOOK_BYTES: usize = 512 * 1024;
 /// How many jobs are done between counts of the fresh entries.
-const FRESH_LOOK_JOBS: usize = 64;
+const FRESH_LOOK_JOBS: usize = 512;
 /// What an append writes beside its own bytes, roughly: some pages of indexes and sums.
 const OVERHEAD_BYTES: usize = 4 * 8192;
 
@@ -48,7 +48,7 @@ impl Pace {
     /// How long it pays to wait for all who were answered last to come again: for less than the sync
     /// that it saves, and not at all where it is not the disk that takes the time.
     pub(super) fn patience(&self) -> Duration {
-        let by_disk = self.committing > 2 * self.running;
+        let by_disk = self.committing > 4 * self.running;
         if by_disk { GROUP_PAUSE.min(self.committing / 2) } else { Duration::ZERO }
     }
 }
@@ -67,8 +67,8 @@ pub(super) struct Desk {
     poison: Poison,
     idle: IdleWork,
     pub(super) pace: Pace,
-    /// How many jobs the transaction has that is under way.
-    pub(super) at_once: Arc<AtomicUsize>,
+    /// What jobs may know.
+    pub(super) around: Arc<Around>,
     /// When the last transaction ended.
     last_written: Instant,
     /// Bytes written since the log's length was looked at.
@@ -90,7 +90,7 @@ impl Desk {
             poison,
             idle,
             pace: Pace::default(),
-            at_once: Arc::default(),
+            around: Arc::default(),
             last_written: Instant::now(),
             unseen_bytes: 0,
             unseen_jobs: 0,
@@ -108,9 +108,23 @@ impl Desk {
             return Err(job);
         }
         let mut group = vec![job];
-        let trouble = self.run(&mut group).err();
-        answer(group, trouble.as_ref());
+        let done = self.run(&mut group);
+        drop(Ended::new(group, done));
         Ok(())
+    }
+
+    /// Reads at one moment of the store.
+    pub(super) fn read<T>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        self.execute("BEGIN")?;
+        let answer = work(&self.connection);
+        if let Err(error) = self.execute("COMMIT") {
+            self.roll_back();
+            return Err(error.into());
+        }
+        answer
     }
 
     /// Whether the thread must be told to look after what was written.
@@ -147,7 +161,8 @@ impl Desk {
         let written = bytes.saturating_add(group.len().saturating_mul(OVERHEAD_BYTES));
         self.unseen_bytes = self.unseen_bytes.saturating_add(written);
         self.unseen_jobs = self.unseen_jobs.saturating_add(group.len());
-        self.at_once.store(group.len(), Ordering::Relaxed);
+        self.around.at_once.store(group.len(), Ordering::Relaxed);
+        self.around.remembered().look(&self.connection);
         let began = Instant::now();
         let ran = match self.run_bare(group) {
             Ok(Group::Whole) => Ok(()),
@@ -214,6 +229,7 @@ impl Desk {
     /// Begins again, and runs each job in a savepoint.
     fn run_again(&self, group: &mut [Box<dyn Job>]) -> Result<(), Trouble> {
         let lost = |error| Trouble::of(&error);
+        self.around.remembered().forget();
         self.execute("ROLLBACK").map_err(lost)?;
         self.execute("BEGIN IMMEDIATE").map_err(lost)?;
         group.iter_mut().try_for_each(|job| self.run_in_savepoint(job.as_mut()))
@@ -227,6 +243,7 @@ impl Desk {
             Ran::Done => self.execute("RELEASE job").map_err(lost),
             Ran::Failed(trouble) if self.is_lost(&trouble) => Err(trouble),
             Ran::Refused | Ran::Failed(_) => {
+                self.around.remembered().forget();
                 self.execute("ROLLBACK TO job").map_err(lost)?;
                 self.execute("RELEASE job").map_err(lost)
             }
@@ -239,6 +256,7 @@ impl Desk {
     }
 
     fn roll_back(&self) {
+        self.around.remembered().forget();
         if !self.connection.is_autocommit()
             && let Err(error) = self.execute("ROLLBACK")
         {
