@@ -141,8 +141,8 @@ impl Ready {
     /// The last of its entries that is part of the transcript.
     fn last_message(&self) -> Option<Seq> {
         let is_message = |row: &OutlineRow| matches!(row.kind, RowKind::Message | RowKind::Answer);
-        let rows = self.entries.iter().rev().filter_map(|line| line.row.as_ref());
-        rows.filter(|row| is_message(row)).map(|row| row.seq).next()
+        let mut rows = self.entries.iter().rev().filter_map(|line| line.row.as_ref());
+        rows.find(|row| is_message(row)).map(|row| row.seq)
     }
 
     fn head(&self) -> Head {
