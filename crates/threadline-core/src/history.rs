@@ -6,6 +6,7 @@
 //! by [`History::propose`].
 
 pub mod batch;
+pub mod by_seq;
 mod counts;
 pub mod entry;
 pub mod fact;

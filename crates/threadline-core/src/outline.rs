@@ -1,5 +1,7 @@
 //! The outline: one small derived row for each entry that models see.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::history::sections::Levels;
@@ -35,7 +37,7 @@ pub struct OutlineRow {
     /// Which exchange of its thread's path it belongs to, from 1 on.
     pub exchange: u32,
     /// What it is, in one line.
-    pub gist: String,
+    pub gist: Arc<str>,
 }
 
 /// The kinds of entries that models see.

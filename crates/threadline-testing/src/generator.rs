@@ -170,7 +170,7 @@ impl Generator {
         for placed in &proposed.batch.entries {
             *self.entries.entry(placed.entry.agent).or_default() += 1;
         }
-        let ends = |row: &OutlineRow| matches!(row.kind, RowKind::Answer | RowKind::Ended);
+        let ends = |row: &Arc<OutlineRow>| matches!(row.kind, RowKind::Answer | RowKind::Ended);
         self.last = if rewound {
             Last::Rewind
         } else if self.options.entry_bytes.is_some() || proposed.batch.rows.iter().any(ends) {

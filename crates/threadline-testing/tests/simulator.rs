@@ -11,6 +11,10 @@ use threadline_testing::simulator::{
     Class, Course, Coverage, Directed, Fault, Mark, Options, Report, run,
 };
 
+/// The program's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// How many seeds are run, unless more are asked for.
 const SEEDS: u64 = 1_000;
 /// From how many seeds on every mark must have been seen, and from how many all but the rare ones.

@@ -286,7 +286,7 @@ impl Worker {
         let proposal = Proposal::new(AGENT, fact, &O200k);
         let proposed = self.history.propose([proposal], stamp)?;
         for row in proposed.batch.rows {
-            self.rows.insert(row.seq, Arc::new(row));
+            self.rows.insert(row.seq, row);
         }
         for placed in proposed.batch.entries {
             self.entries.insert(placed.entry.seq, placed.entry);

@@ -5,7 +5,6 @@
 
 mod probes;
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -14,6 +13,7 @@ use super::plan::RecapWish;
 use super::words::words_of;
 use super::{Body, Context, InputPart, Level, Part, Source, System};
 use crate::history::History;
+use crate::history::by_seq::BySeq;
 use crate::history::entry::Entry;
 use crate::history::fact::Fact;
 use crate::id::{AgentId, Seq};
@@ -145,21 +145,17 @@ impl RecapRows {
     }
 
     /// What the recap is written from; none if there is nothing to be recapped.
-    pub fn source(
-        &self,
-        ask: &RecapAsk,
-        entries: &BTreeMap<Seq, Arc<Entry>>,
-    ) -> Option<RecapSource> {
+    pub fn source(&self, ask: &RecapAsk, entries: &BySeq<Arc<Entry>>) -> Option<RecapSource> {
         let (to, oldest) = (self.rows.first()?.0.seq, self.rows.last()?.0.seq);
         let mut text = String::new();
-        let base = ask.base.filter(|_| self.whole).and_then(|seq| entries.get(&seq));
+        let base = ask.base.filter(|_| self.whole).and_then(|seq| entries.get(seq));
         if let Some(Fact::Recap(recap)) = base.map(|entry| &entry.fact)
             && let Some(before) = &recap.text
         {
             let _ = write!(text, "Recap of entries {} to {}: {before}\n\n", recap.from, recap.to);
         }
         for (row, whole) in self.rows.iter().rev() {
-            let said = entries.get(&row.seq).filter(|_| *whole);
+            let said = entries.get(row.seq).filter(|_| *whole);
             let said = said.map(|entry| words_of(&entry.fact, entries, Level::Recent, " "));
             let said = said.as_deref().unwrap_or(&row.gist);
             let _ = writeln!(text, "{} {}: {said}", row.seq, by(row.kind));

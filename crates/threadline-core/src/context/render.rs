@@ -14,6 +14,7 @@ use super::{
     System,
 };
 use crate::history::History;
+use crate::history::by_seq::BySeq;
 use crate::history::entry::Entry;
 use crate::history::fact::{Attachment, Block, Fact, Input, Output, Recap, ToolFinished};
 use crate::history::sections::{floor_boundary, shared};
@@ -38,7 +39,7 @@ pub struct Material {
     /// What is shown.
     pub plan: Plan,
     /// The entries it names, by place.
-    pub entries: BTreeMap<Seq, Arc<Entry>>,
+    pub entries: BySeq<Arc<Entry>>,
 }
 
 impl Material {
@@ -57,18 +58,16 @@ impl Material {
         }
         let Planned::Plan(plan) = plan(history, ask, &outlook)? else {
             // Nothing is left to read: there is no more to be asked for.
-            return Ok(Self { plan: Plan::empty(ask), entries: BTreeMap::new() });
+            return Ok(Self { plan: Plan::empty(ask), entries: BySeq::new() });
         };
-        let mut entries: BTreeMap<Seq, Arc<Entry>> = BTreeMap::new();
+        let mut entries: Vec<(Seq, Arc<Entry>)> = Vec::new();
         for seq in plan.entries() {
             let Some(found) = entry(seq) else { continue };
-            if let Fact::ToolResults(sealed) = &found.fact {
-                let results = sealed.results.iter().filter_map(|seq| Some((*seq, entry(*seq)?)));
-                entries.extend(results);
-            }
-            entries.insert(seq, found);
+            let results = found.sealed().iter().filter_map(|seq| Some((*seq, entry(*seq)?)));
+            entries.extend(results);
+            entries.push((seq, found));
         }
-        Ok(Self { plan: *plan, entries })
+        Ok(Self { plan: *plan, entries: entries.into_iter().collect() })
     }
 }
 
@@ -110,7 +109,7 @@ pub fn render(material: &Material, screens: &[Attached]) -> Context {
 }
 
 struct Renderer<'a> {
-    entries: &'a BTreeMap<Seq, Arc<Entry>>,
+    entries: &'a BySeq<Arc<Entry>>,
     screens: &'a [Attached],
     /// Whether the model can read entries again.
     recall: bool,
@@ -150,7 +149,7 @@ impl<'a> Renderer<'a> {
     }
 
     fn fact(&self, seq: Seq) -> Option<&Fact> {
-        self.entries.get(&seq).map(|entry| &entry.fact)
+        self.entries.get(seq).map(|entry| &entry.fact)
     }
 
     fn row(&mut self, row: &Row) -> Option<Part> {
@@ -158,7 +157,7 @@ impl<'a> Renderer<'a> {
         let screen = self.screen(row);
         let more = screen.as_ref().map_or(0, |screen| screen.tokens);
         let entries = self.entries;
-        let fact = &entries.get(&row.seq)?.fact;
+        let fact = &entries.get(row.seq)?.fact;
         let (level, tokens, body) = match (&row.shape, fact) {
             (Shape::Input(level), Fact::Input(input)) => {
                 (*level, row.tokens, Body::Input(input_part(input, *level, screen)))
@@ -203,7 +202,7 @@ impl<'a> Renderer<'a> {
     fn result(&mut self, entry: Seq, shown: ShownResult) -> Option<ResultPart> {
         let ShownResult { level, tokens, shortened } = shown;
         let entries = self.entries;
-        let Fact::ToolFinished(finished) = &entries.get(&entry)?.fact else { return None };
+        let Fact::ToolFinished(finished) = &entries.get(entry)?.fact else { return None };
         let text = shared(&finished.result, level);
         let same = match level {
             Level::Gist => None,

@@ -1,19 +1,18 @@
 //! An entry as words alone: for a quote of what is pinned, and for what a recap is written from.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Level;
+use crate::history::by_seq::BySeq;
 use crate::history::entry::Entry;
 use crate::history::fact::{Block, Fact};
 use crate::history::sections::shared;
-use crate::id::Seq;
 
 /// What an entry says at a level, without thinking. Blocks and results stand apart by `between`;
 /// results are those among the entries that it seals.
 pub(super) fn words_of(
     fact: &Fact,
-    entries: &BTreeMap<Seq, Arc<Entry>>,
+    entries: &BySeq<Arc<Entry>>,
     level: Level,
     between: &str,
 ) -> String {
@@ -29,7 +28,7 @@ pub(super) fn words_of(
             words.collect()
         }
         Fact::ToolResults(sealed) => {
-            let finished = sealed.results.iter().filter_map(|seq| match entries.get(seq) {
+            let finished = sealed.results.iter().filter_map(|seq| match entries.get(*seq) {
                 Some(entry) => match &entry.fact {
                     Fact::ToolFinished(finished) => Some(finished),
                     _ => None,

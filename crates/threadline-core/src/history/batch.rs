@@ -31,7 +31,7 @@ pub struct Batch {
     /// The entries with their records; never none.
     pub entries: Vec<Placed>,
     /// The outline rows of those that models see.
-    pub rows: Vec<OutlineRow>,
+    pub rows: Vec<Arc<OutlineRow>>,
     /// The conversation's sums as they are after it.
     pub sums: Sums,
     /// The sums of the agents that it touched, as they are after it.

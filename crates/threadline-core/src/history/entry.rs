@@ -36,6 +36,14 @@ impl Entry {
         }
     }
 
+    /// The results that it seals.
+    pub fn sealed(&self) -> &[Seq] {
+        match &self.fact {
+            Fact::ToolResults(sealed) => &sealed.results,
+            _ => &[],
+        }
+    }
+
     /// The entry after which the path goes on: the one before it, or where a rewind leads.
     pub fn parent(&self) -> Seq {
         match &self.fact {

@@ -219,7 +219,7 @@ pub struct Draft<'a> {
     base: (Seq, super::fact::Digest),
     history: History,
     placed: Vec<Placed>,
-    rows: Vec<OutlineRow>,
+    rows: Vec<Arc<OutlineRow>>,
     touched: BTreeSet<AgentId>,
     taken: Vec<Taken>,
     bytes: usize,
@@ -298,7 +298,7 @@ impl<'a> Draft<'a> {
         }
         let row = self.history.apply(&entry, record.hash, counts)?;
         let seq = entry.seq;
-        self.rows.extend(row);
+        self.rows.extend(row.map(Arc::new));
         self.keep(entry, record, takes);
         Ok(seq)
     }
@@ -324,7 +324,7 @@ impl<'a> Draft<'a> {
         let (counts, takes) = (proposal.counts, proposal.takes);
         let (entry, record) = self.seal(proposal)?;
         let row = self.history.apply_or_break(&entry, record.hash, counts)?;
-        self.rows.extend(row);
+        self.rows.extend(row.map(Arc::new));
         self.keep(entry, record, takes);
         Ok(())
     }

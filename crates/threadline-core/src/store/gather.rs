@@ -1,6 +1,6 @@
 //! Gathering: what a context is made of, read at the cost of what it shows.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Store;
@@ -10,8 +10,8 @@ use crate::context::Material;
 use crate::context::plan::{Ask, DoesNotFit, More, Outlook, Planned, budget, plan};
 use crate::context::recap::{Reach, RecapAsk, RecapRows, RecapSource};
 use crate::history::History;
+use crate::history::by_seq::BySeq;
 use crate::history::entry::Entry;
-use crate::history::fact::Fact;
 use crate::id::{AgentId, ConversationId, Seq};
 use crate::outline::OutlineRow;
 
@@ -126,20 +126,19 @@ impl Look<'_> {
         let head = || self.history.agent(self.agent).and_then(|agent| agent.row);
         let last = self.outlook.rows.last();
         let mut from = last.map_or_else(head, |oldest| oldest.previous);
+        let mut place = usize::MAX;
         for _ in 0..most {
             let Some(next) = from else { break };
-            let mut known = self.recall.row(next).cloned();
-            if known.is_none() {
+            if self.recall.row_before(place, next).is_none() {
                 let rows = self.store.outline(self.id, self.agent, next, most).await?;
-                self.recall.note_rows(rows);
-                known = self.recall.row(next).cloned();
+                self.recall.note_rows(rows.into_iter().map(Arc::new));
             }
-            let Some(row) = known else {
+            let Some((at, row)) = self.recall.row_before(place, next) else {
                 from = None;
                 break;
             };
-            from = row.previous;
-            self.outlook.rows.push(row);
+            (place, from) = (at, row.previous);
+            self.outlook.rows.push(Arc::clone(row));
         }
         self.outlook.whole = from.is_none();
         Ok(())
@@ -166,20 +165,26 @@ impl Look<'_> {
     }
 
     /// Some entries, with the results that they seal.
-    async fn entries(&mut self, seqs: Vec<Seq>) -> Result<BTreeMap<Seq, Arc<Entry>>, OpenError> {
-        let mut seqs: BTreeSet<Seq> = seqs.into_iter().collect();
-        self.fetch(seqs.iter().copied()).await?;
-        let sealed: BTreeSet<Seq> = seqs.iter().flat_map(|seq| sealed(self.recall, *seq)).collect();
+    async fn entries(&mut self, seqs: Vec<Seq>) -> Result<BySeq<Arc<Entry>>, OpenError> {
+        self.fetch(&seqs).await?;
+        let shown: Vec<Arc<Entry>> = self.recalled(&seqs);
         // The newest first: they lie near what was read last.
-        self.fetch(sealed.iter().rev().copied()).await?;
-        seqs.extend(sealed);
-        let known = |seq: &Seq| Some((*seq, Arc::clone(self.recall.entry(*seq)?)));
-        Ok(seqs.iter().filter_map(known).collect())
+        let sealed: Vec<Seq> =
+            shown.iter().flat_map(|entry| entry.sealed()).rev().copied().collect();
+        self.fetch(&sealed).await?;
+        let all = shown.into_iter().chain(self.recalled(&sealed).into_iter().rev());
+        Ok(all.map(|entry| (entry.seq, entry)).collect())
+    }
+
+    /// Those of some entries that are recalled.
+    fn recalled(&self, seqs: &[Seq]) -> Vec<Arc<Entry>> {
+        seqs.iter().filter_map(|seq| self.recall.entry(*seq).cloned()).collect()
     }
 
     /// Reads the entries that are not recalled.
-    async fn fetch(&mut self, seqs: impl Iterator<Item = Seq>) -> Result<(), OpenError> {
-        let unknown: Vec<Seq> = seqs.filter(|seq| self.recall.entry(*seq).is_none()).collect();
+    async fn fetch(&mut self, seqs: &[Seq]) -> Result<(), OpenError> {
+        let unknown = seqs.iter().filter(|seq| self.recall.entry(**seq).is_none());
+        let unknown: Vec<Seq> = unknown.copied().collect();
         if unknown.is_empty() {
             return Ok(());
         }
@@ -188,13 +193,5 @@ impl Look<'_> {
             self.recall.note_entry(Arc::new(read(self.id, *seq, &record)?), record.size());
         }
         Ok(())
-    }
-}
-
-/// The results that an entry seals.
-fn sealed(recall: &Recall, seq: Seq) -> Vec<Seq> {
-    match recall.entry(seq).map(|entry| &entry.fact) {
-        Some(Fact::ToolResults(sealed)) => sealed.results.clone(),
-        _ => Vec::new(),
     }
 }

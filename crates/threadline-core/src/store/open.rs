@@ -231,7 +231,7 @@ pub struct SnapshotDue {
 /// good after every so many entries.
 pub fn snapshot_due(batch: &Batch) -> Option<SnapshotDue> {
     let for_good = batch.base.0 / SNAPSHOT_EVERY != batch.head().0 / SNAPSHOT_EVERY;
-    let ends_turn = |row: &OutlineRow| matches!(row.kind, RowKind::Answer | RowKind::Ended);
+    let ends_turn = |row: &Arc<OutlineRow>| matches!(row.kind, RowKind::Answer | RowKind::Ended);
     let rewound = batch.entries.iter().any(|p| matches!(p.entry.fact, Fact::Rewound(_)));
     let due = for_good || rewound || batch.rows.iter().any(ends_turn);
     due.then_some(SnapshotDue { for_good })

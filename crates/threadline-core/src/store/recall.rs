@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::history::batch::Batch;
+use crate::history::by_seq::BySeq;
 use crate::history::entry::Entry;
 use crate::history::fact::Fact;
 use crate::id::{AgentId, Seq};
 use crate::outline::OutlineRow;
 
-/// The most bytes of records whose entries are recalled.
+/// The most bytes of records whose entries are recalled, and of those that were not shown last.
 const ENTRIES_CAP_BYTES: usize = 4 * 1024 * 1024;
+const UNSHOWN_CAP_BYTES: usize = 256 * 1024;
 /// The most rows that are recalled.
 const ROWS_CAP: usize = 4096;
 /// The most rows that are recalled by themselves.
@@ -22,11 +24,13 @@ const OTHERS_CAP: usize = 1024;
 /// whatever was appended or taken back since. What is not recalled is read.
 #[derive(Debug, Default)]
 pub struct Recall {
-    rows: BTreeMap<Seq, Arc<OutlineRow>>,
+    rows: BySeq<Arc<OutlineRow>>,
     /// Rows that were looked at by themselves, such as those of pins; none if there is no such row.
     others: BTreeMap<Seq, Option<Arc<OutlineRow>>>,
     /// With the bytes of their records.
-    entries: BTreeMap<Seq, (Arc<Entry>, usize)>,
+    entries: BySeq<(Arc<Entry>, usize)>,
+    /// All these bytes.
+    bytes: usize,
 }
 
 impl Recall {
@@ -39,7 +43,7 @@ impl Recall {
         for placed in batch.entries.iter().filter(|placed| placed.entry.agent == agent) {
             let seq = placed.entry.seq;
             let finished = matches!(placed.entry.fact, Fact::ToolFinished(_));
-            if (finished || self.rows.contains_key(&seq)) && !self.entries.contains_key(&seq) {
+            if (finished || self.rows.contains(seq)) && !self.entries.contains(seq) {
                 self.note_entry(Arc::clone(&placed.entry), placed.record.size());
             }
         }
@@ -50,22 +54,25 @@ impl Recall {
     pub fn note_unstored(&mut self, agent: AgentId, batch: &Batch) {
         self.note(agent, batch);
         for row in batch.rows.iter().filter(|row| row.agent == agent) {
-            self.note_other(row.seq, self.rows.get(&row.seq).cloned());
+            self.note_other(row.seq, self.rows.get(row.seq).cloned());
         }
         for placed in &batch.entries {
-            if !self.entries.contains_key(&placed.entry.seq) {
+            if !self.entries.contains(placed.entry.seq) {
                 self.note_entry(Arc::clone(&placed.entry), placed.record.size());
             }
         }
     }
 
-    pub(super) fn note_rows(&mut self, rows: impl IntoIterator<Item = OutlineRow>) {
-        self.rows.extend(rows.into_iter().map(|row| (row.seq, Arc::new(row))));
+    pub(super) fn note_rows(&mut self, rows: impl IntoIterator<Item = Arc<OutlineRow>>) {
+        self.rows.extend(rows.into_iter().map(|row| (row.seq, row)));
     }
 
     /// An entry, and the bytes of its record.
     pub(super) fn note_entry(&mut self, entry: Arc<Entry>, bytes: usize) {
-        self.entries.insert(entry.seq, (entry, bytes));
+        self.bytes += bytes;
+        if let Some((_, before)) = self.entries.insert(entry.seq, (entry, bytes)) {
+            self.bytes -= before;
+        }
     }
 
     pub(super) fn note_other(&mut self, seq: Seq, row: Option<Arc<OutlineRow>>) {
@@ -79,21 +86,31 @@ impl Recall {
         self.others.get(&seq)
     }
 
-    pub(super) fn row(&self, seq: Seq) -> Option<&Arc<OutlineRow>> {
-        self.rows.get(&seq)
+    /// The row of an entry, with where it is; looked for first right before a place.
+    pub(super) fn row_before(&self, place: usize, seq: Seq) -> Option<(usize, &Arc<OutlineRow>)> {
+        self.rows.get_before(place, seq)
     }
 
     pub(super) fn entry(&self, seq: Seq) -> Option<&Arc<Entry>> {
-        self.entries.get(&seq).map(|(entry, _)| entry)
+        self.entries.get(seq).map(|(entry, _)| entry)
     }
 
-    /// Keeps the rows from a place on and these entries, and forgets the others; also these, if
-    /// they are too large to be held.
-    pub(super) fn keep(&mut self, rows_from: Seq, entries: &BTreeMap<Seq, Arc<Entry>>) {
-        self.rows = self.rows.split_off(&rows_from);
-        self.entries.retain(|seq, _| entries.contains_key(seq));
-        if self.entries.values().map(|(_, bytes)| bytes).sum::<usize>() > ENTRIES_CAP_BYTES {
-            self.entries.clear();
+    /// Keeps the rows from a place on and their entries, and those that are shown; forgets the
+    /// others. Of much only what is shown is kept, and of too much nothing.
+    pub(super) fn keep(&mut self, rows_from: Seq, shown: &BySeq<Arc<Entry>>) {
+        self.rows.drop_before(rows_from);
+        let is_much = self.bytes > UNSHOWN_CAP_BYTES;
+        let mut kept = 0;
+        self.entries.retain(|seq, (_, bytes)| {
+            // The border between what is shown and what is folded moves back with a new turn.
+            let stays = (seq >= rows_from && !is_much) || shown.contains(seq);
+            kept += if stays { *bytes } else { 0 };
+            stays
+        });
+        self.bytes = kept;
+        if self.bytes > ENTRIES_CAP_BYTES {
+            self.entries = BySeq::new();
+            self.bytes = 0;
         }
     }
 }

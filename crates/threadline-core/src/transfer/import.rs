@@ -265,7 +265,7 @@ impl Lines<'_> {
 #[derive(Default)]
 struct Pending {
     placed: Vec<Placed>,
-    rows: Vec<OutlineRow>,
+    rows: Vec<Arc<OutlineRow>>,
     bytes: usize,
     base: Option<(Seq, Digest)>,
 }
@@ -361,7 +361,7 @@ impl Importer<'_> {
             let row = self.replay.take(&entry, record.hash, counts, past.as_ref())?;
             self.pending.base.get_or_insert((self.last, self.previous));
             self.pending.bytes += record.size();
-            self.pending.rows.extend(row);
+            self.pending.rows.extend(row.map(Arc::new));
             let (entry, record) = (Arc::clone(&entry), Arc::clone(&record));
             self.pending.placed.push(Placed { entry, record });
         }

@@ -41,7 +41,7 @@ impl Kept {
     fn take(&mut self, batch: &Batch) {
         let entries = batch.entries.iter().map(|placed| &placed.entry);
         self.entries.extend(entries.map(|entry| (entry.seq, Arc::clone(entry))));
-        self.rows.extend(batch.rows.iter().map(|row| (row.seq, Arc::new(row.clone()))));
+        self.rows.extend(batch.rows.iter().map(|row| (row.seq, Arc::clone(row))));
     }
 
     /// What an agent's model is shown.

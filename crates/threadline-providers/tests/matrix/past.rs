@@ -47,7 +47,7 @@ pub(crate) fn context(seed: u64, actor: &Actor, choices: &mut Choices) -> Contex
     let mut kept: BTreeMap<Seq, Arc<Entry>> = BTreeMap::new();
     while generator.history().head().0 < entries {
         let batch = generator.next_batch().unwrap().batch;
-        rows.extend(batch.rows.iter().map(|row| (row.seq, Arc::new(row.clone()))));
+        rows.extend(batch.rows.iter().map(|row| (row.seq, Arc::clone(row))));
         kept.extend(
             batch.entries.iter().map(|placed| (placed.entry.seq, Arc::clone(&placed.entry))),
         );

@@ -146,7 +146,7 @@ async fn side_by_side(setting: &Setting, report: &mut Report) -> Outcome<()> {
     let (workers, latency_ms, rounds) = setting.of((100, 200, 11), (20, 20, 2));
     let plan = |name| {
         let (path, durability) = (setting.path(name), Durability::Full);
-        Plan { path, durability, latency_ms, window_tokens: WINDOW_TOKENS }
+        Plan { path, durability, latency_ms, window_tokens: WINDOW_TOKENS, recaps: true }
     };
     let mut alone = Office::open(&plan("alone.db"), 1).await?;
     let mut many = Office::open(&plan("many.db"), workers).await?;
@@ -235,7 +235,8 @@ impl Beside {
 async fn beside(setting: &Setting, report: &mut Report) -> Outcome<()> {
     let (turns, looks) = setting.of((50, 20), (3, 2));
     let (path, durability) = (setting.path("beside.db"), Durability::Normal);
-    let mut plan = Plan { path, durability, latency_ms: 0, window_tokens: WINDOW_TOKENS };
+    let mut plan =
+        Plan { path, durability, latency_ms: 0, window_tokens: WINDOW_TOKENS, recaps: true };
     // The results of its calls are as long, whether workers give them or a tool.
     let looking = format!("look {WORKERS} {looks}");
     let mut without = Beside::filled(&plan, turns, &looking).await?;

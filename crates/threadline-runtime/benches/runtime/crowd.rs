@@ -24,7 +24,7 @@ pub(crate) fn measure(setting: &Setting, report: &mut Report) -> Outcome<()> {
 
 fn plan(setting: &Setting, name: &str, latency_ms: u64) -> Plan {
     let path = setting.path(name);
-    Plan { path, durability: Durability::Full, latency_ms, window_tokens: 8_192 }
+    Plan { path, durability: Durability::Full, latency_ms, window_tokens: 8_192, recaps: true }
 }
 
 /// Conversations whose model takes its time.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::stream::{self, StreamExt as _};
 use threadline_core::context::Body;
-use threadline_core::drive::Rest;
+use threadline_core::drive::{Limits, Rest};
 use threadline_core::history::fact::{
     AgentJoined, Digest, Effect, Fact, Input, Invocation, Stop, Verdict,
 };
@@ -45,6 +45,8 @@ pub(crate) struct Plan {
     pub(crate) latency_ms: u64,
     /// How much the model can see.
     pub(crate) window_tokens: u64,
+    /// Whether recaps are written of what no longer fits.
+    pub(crate) recaps: bool,
 }
 
 /// A runtime over a file.
@@ -86,6 +88,7 @@ impl House {
             Arc::new(SeededIds::new(seed)),
             Arc::new(Estimator),
         )?;
+        let world = world.with_limits(Limits { recaps: plan.recaps, ..Limits::default() });
         Ok(Self { runtime: Runtime::new(world), store, path: plan.path.clone() })
     }
 

@@ -29,6 +29,7 @@ async fn resting(setting: &Setting, report: &mut Report) -> Outcome<()> {
         durability: Durability::Full,
         latency_ms: 0,
         window_tokens: 8_192,
+        recaps: true,
     })?);
     let mut watchers = JoinSet::new();
     // What the process takes once, whatever the number, is there before it is counted.

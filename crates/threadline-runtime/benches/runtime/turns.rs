@@ -33,6 +33,7 @@ impl Lived {
             durability: Durability::Normal,
             latency_ms: 0,
             window_tokens: WINDOW_TOKENS,
+            recaps: true,
         };
         let house = House::open(&plan)?;
         let (id, mark) = (house.begin().await?, setting.of(1_000, 50));

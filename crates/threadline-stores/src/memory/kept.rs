@@ -189,7 +189,7 @@ impl Kept {
     /// Takes in entries, rows, sums and client keys, wherever they come from.
     pub(super) fn take_in(&mut self, batch: &Batch, number: &mut dyn FnMut() -> u64) {
         self.entries.extend(batch.entries.iter().cloned().map(Arc::new));
-        self.rows.extend(batch.rows.iter().map(|row| (row.seq, row.clone())));
+        self.rows.extend(batch.rows.iter().map(|row| (row.seq, OutlineRow::clone(row))));
         if batch.entries.iter().any(|placed| matches!(placed.entry.fact, Fact::Rewound(_))) {
             self.agents.clear();
         }

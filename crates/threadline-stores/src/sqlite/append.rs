@@ -56,7 +56,7 @@ struct Line {
     seq: Seq,
     agent: AgentId,
     record: Arc<Record>,
-    row: Option<OutlineRow>,
+    row: Option<Arc<OutlineRow>>,
 }
 
 /// The key an input came with.
@@ -211,7 +211,7 @@ impl Ready {
                 record.hash.0
             ])?;
             let num = connection.last_insert_rowid();
-            tier.write(connection, (id, num, line.agent), line.row.as_ref())?;
+            tier.write(connection, (id, num, line.agent), line.row.as_deref())?;
         }
         for (seq, to) in &self.rewinds {
             connection

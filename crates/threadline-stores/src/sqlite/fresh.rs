@@ -93,7 +93,7 @@ impl Tier {
                 row.map(|row| row.exchange),
                 row.map(|row| row.counter.0),
                 row.and_then(|row| results(&row.results)),
-                row.map(|row| row.gist.as_str()),
+                row.map(|row| &*row.gist),
             ])
             .map(drop)
     }

@@ -25,7 +25,8 @@ fn fold_again(batches: &[Batch]) {
                 history.rewind(&entry, placed.record.hash, past).unwrap();
             } else {
                 let counts = Counts::of(&entry.fact, &Estimator);
-                rows.extend(history.apply(&entry, placed.record.hash, counts).unwrap());
+                let row = history.apply(&entry, placed.record.hash, counts).unwrap();
+                rows.extend(row.map(Arc::new));
             }
         }
         assert_eq!(rows, batch.rows);

@@ -12,6 +12,7 @@ use threadline_core::context::plan::DoesNotFit;
 use threadline_core::context::recap::{Reach, RecapRows, RecapSource};
 use threadline_core::drive::{Gather, GatherRecap, Past};
 use threadline_core::history::batch::{AgentSums, Batch, State, Sums};
+use threadline_core::history::by_seq::BySeq;
 use threadline_core::history::entry::Entry;
 use threadline_core::history::fact::{Digest, Fact};
 use threadline_core::history::record::{GENESIS, Record};
@@ -39,7 +40,7 @@ pub(super) struct Fence {
 pub(super) struct Stored {
     pub(super) record: Arc<Record>,
     pub(super) entry: Arc<Entry>,
-    pub(super) row: Option<OutlineRow>,
+    pub(super) row: Option<Arc<OutlineRow>>,
     pub(super) epoch: u64,
 }
 
@@ -179,6 +180,7 @@ impl Store {
                 return Err(broken("I-3", "its record reads as another entry".to_owned()));
             }
             let (state, row) = self.after(history, widgets, &entry, placed.record.hash)?;
+            let row = row.map(Arc::new);
             if row.is_some() && row.as_ref() != rows.next() {
                 return Err(broken("outline", "its row is another".to_owned()));
             }
@@ -367,7 +369,7 @@ impl Store {
     fn row(&self, unstored: Option<&Batch>, seq: Seq) -> Option<Arc<OutlineRow>> {
         let mut rows = unstored.into_iter().flat_map(|batch| &batch.rows);
         let row = rows.find(|row| row.seq == seq).or_else(|| self.at(seq)?.row.as_ref());
-        row.cloned().map(Arc::new)
+        row.cloned()
     }
 
     /// An entry: of a batch that may not be here yet, or of what is.
@@ -389,11 +391,9 @@ impl Store {
                 break;
             }
         }
-        let mut entries = BTreeMap::new();
+        let mut entries = BySeq::new();
         for (seq, read) in rows.entries(ask).into_iter().filter_map(entry) {
-            if let Fact::ToolResults(sealed) = &read.fact {
-                entries.extend(sealed.results.iter().copied().filter_map(entry));
-            }
+            entries.extend(read.sealed().iter().copied().filter_map(entry));
             entries.insert(seq, read);
         }
         rows.source(ask, &entries)

@@ -33,7 +33,7 @@ struct Told {
 
 impl Told {
     fn take(&mut self, batch: &Batch) {
-        self.rows.extend(batch.rows.iter().map(|row| (row.seq, Arc::new(row.clone()))));
+        self.rows.extend(batch.rows.iter().map(|row| (row.seq, Arc::clone(row))));
         let entries = batch.entries.iter().map(|placed| &placed.entry);
         self.entries.extend(entries.map(|entry| (entry.seq, Arc::clone(entry))));
     }

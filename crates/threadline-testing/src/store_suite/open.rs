@@ -147,12 +147,12 @@ async fn what_is_gathered_is_what_the_plan_shows(world: &World) {
     let tokens = render(&material, &[]).tokens();
     assert!(tokens <= 1000 && tokens > 500, "{tokens}");
     let all = story.records(1000).await;
-    for (seq, entry) in &material.entries {
+    for (seq, entry) in material.entries.iter() {
         let place = usize::try_from(seq.0).unwrap() - 1;
         assert_eq!(**entry, all[place].open().unwrap());
     }
-    let results = material.entries.values();
-    let results = results.filter(|entry| matches!(entry.fact, Fact::ToolFinished(_))).count();
+    let results = material.entries.iter();
+    let results = results.filter(|(_, entry)| matches!(entry.fact, Fact::ToolFinished(_))).count();
     assert_eq!(results, 1, "results come with what they seal");
     assert_eq!(shown(&gathered(1_000_000).await).len(), 404);
 }

@@ -22,7 +22,7 @@ cases![
 
 /// The rows of some batches, in order.
 fn written(batches: &[Batch]) -> Vec<OutlineRow> {
-    batches.iter().flat_map(|batch| batch.rows.clone()).collect()
+    batches.iter().flat_map(|batch| &batch.rows).map(|row| OutlineRow::clone(row)).collect()
 }
 
 /// The outline of a thread from its newest row, in pages of so many, oldest first.
@@ -41,7 +41,7 @@ async fn outline(story: &Story<'_>, agent: AgentId, rows: usize) -> Vec<OutlineR
 }
 
 async fn gists(story: &Story<'_>, agent: AgentId) -> Vec<String> {
-    outline(story, agent, 3).await.into_iter().map(|row| row.gist).collect()
+    outline(story, agent, 3).await.iter().map(|row| row.gist.to_string()).collect()
 }
 
 /// Every place is asked for, in both orders.

@@ -7,6 +7,7 @@ use threadline_core::context::Material;
 use threadline_core::context::plan::{Ask, More, Outlook, Planned, budget, plan};
 use threadline_core::history::History;
 use threadline_core::history::batch::Batch;
+use threadline_core::history::by_seq::BySeq;
 use threadline_core::history::entry::Entry;
 use threadline_core::history::fact::Fact;
 use threadline_core::id::{AgentId, Seq};
@@ -62,7 +63,7 @@ impl Past {
     fn take(&mut self, batch: &Batch, from: Seq) {
         let stays = |entry: &Entry| matches!(entry.fact, Fact::InstructionSet(_) | Fact::Recap(_));
         for row in batch.rows.iter().filter(|row| row.seq >= from) {
-            self.rows.insert(row.seq, Arc::new(row.clone()));
+            self.rows.insert(row.seq, Arc::clone(row));
         }
         for placed in &batch.entries {
             if placed.entry.seq >= from || stays(&placed.entry) {
@@ -90,13 +91,11 @@ impl Moment {
                 }
             }
         };
-        let mut entries = BTreeMap::new();
+        let mut entries = BySeq::new();
         for seq in plan.entries() {
             let Some(found) = self.past.entries.get(&seq) else { continue };
-            if let Fact::ToolResults(sealed) = &found.fact {
-                let known = |seq: &Seq| Some((*seq, Arc::clone(self.past.entries.get(seq)?)));
-                entries.extend(sealed.results.iter().filter_map(known));
-            }
+            let known = |seq: &Seq| Some((*seq, Arc::clone(self.past.entries.get(seq)?)));
+            entries.extend(found.sealed().iter().filter_map(known));
             entries.insert(seq, Arc::clone(found));
         }
         Ok((outlook, Material { plan, entries }))

@@ -104,7 +104,7 @@ impl Told<'_> {
         let lines = exchange.rows().rev().filter(listed).map(|row| Line {
             seq: row.seq,
             kind: row.kind,
-            gist: row.gist.as_str().into(),
+            gist: Arc::clone(&row.gist),
         });
         self.lines.extend(lines);
         true

@@ -96,7 +96,7 @@ impl Agent {
             previous: self.row.replace(entry.seq),
             turn: self.turn.as_ref().map_or(Seq::ZERO, |turn| turn.start),
             exchange: self.exchanges,
-            gist,
+            gist: gist.into(),
         }
     }
 }

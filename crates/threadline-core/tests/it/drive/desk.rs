@@ -18,7 +18,6 @@ use threadline_core::history::metadata::Metadata;
 use threadline_core::history::{History, Proposal, Stamp};
 use threadline_core::id::{AgentId, CallId, ConversationId, Seq};
 use threadline_core::inbox::{Body, Item, ItemNumber, Mode};
-use threadline_core::outline::OutlineRow;
 use threadline_core::provider::{
     BlockIndex, BlockKind, Delta, Models, Prepared, Profile, Request, Target, ToolSupport,
 };
@@ -237,14 +236,15 @@ impl Desk {
         let known = || self.stored.iter().chain(&gather.unstored);
         let row = |seq| {
             let mut rows = known().flat_map(|batch| &batch.rows);
-            rows.find(|row| row.seq == seq && row.agent == of).cloned().map(Arc::<OutlineRow>::new)
+            rows.find(|row| row.seq == seq && row.agent == of).cloned()
         };
         let entry = |seq| {
             let mut placed = known().flat_map(|batch| &batch.entries);
             placed.find(|placed: &&Placed| placed.entry.seq == seq).map(|p| Arc::clone(&p.entry))
         };
         let gathered = Material::at_hand(&gather.history, &gather.ask, row, entry);
-        let shown = gathered.as_ref().map(|material| material.entries.keys().copied().collect());
+        let shown =
+            gathered.as_ref().map(|material| material.entries.iter().map(|(seq, _)| seq).collect());
         let shown = shown.map_err(Clone::clone);
         self.tell(Event::Gathered { agent: of, ticket, gathered: Box::new(gathered) });
         shown

@@ -1,5 +1,7 @@
 //! What is known of a conversation and its agents without reading them, and the outline.
 
+use std::sync::Arc;
+
 use threadline_core::history::batch::{Interaction, MessageKind};
 use threadline_core::history::fact::Money;
 use threadline_core::id::Seq;
@@ -109,7 +111,7 @@ described: Second
 }
 
 fn outline(told: &super::Story) -> String {
-    let line = |row: &OutlineRow| {
+    let line = |row: &Arc<OutlineRow>| {
         let previous = row.previous.map_or_else(|| "-".to_owned(), |previous| previous.to_string());
         format!(
             "#{} {} {:?} after {previous}, turn {}, recent {}, live {}: {}",

@@ -23,7 +23,7 @@ pub(crate) struct Told {
     /// Whether its next batch settles what is open.
     pub(crate) copy: bool,
     placed: Vec<Arc<Placed>>,
-    rows: BTreeMap<Seq, OutlineRow>,
+    rows: BTreeMap<Seq, Arc<OutlineRow>>,
     /// The history after each entry, from the empty one on.
     histories: Vec<History>,
 }

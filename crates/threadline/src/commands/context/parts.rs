@@ -197,7 +197,7 @@ pub(super) fn places(source: Source) -> (Seq, Seq) {
 /// What a part is.
 pub(super) fn what(part: &Part, sight: &Sight) -> &'static str {
     let Source::Entry(seq) = part.source else { return "Earlier" };
-    match (&part.body, sight.entries.get(&seq).map(|entry| &entry.fact)) {
+    match (&part.body, sight.entries.get(seq).map(|entry| &entry.fact)) {
         (Body::Output(_), _) => "output",
         (Body::Results(_), _) => "results",
         (Body::Input(_), Some(Fact::Input(input))) => match input.from {

@@ -1,6 +1,6 @@
 //! What an agent's model sees, now or when a model was asked.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use anyhow::Context as _;
@@ -10,6 +10,7 @@ use threadline_core::context::plan::{Ask, RECALL, RESERVE_SHARE};
 use threadline_core::context::{Context, PROJECTION_VERSION, render};
 use threadline_core::drive::Setting;
 use threadline_core::history::History;
+use threadline_core::history::by_seq::BySeq;
 use threadline_core::history::entry::Entry;
 use threadline_core::history::fact::{
     AgentJoined, Digest, Fact, InvocationStarted, ProjectionOptions, Purpose,
@@ -68,7 +69,7 @@ pub(in crate::commands) struct Sight {
     pub(super) recap: Option<Seq>,
     pub(in crate::commands) context: Arc<Context>,
     /// The entries that it shows.
-    pub(super) entries: BTreeMap<Seq, Arc<Entry>>,
+    pub(super) entries: BySeq<Arc<Entry>>,
     pub(in crate::commands) catalogue: Arc<Catalogue>,
     pub(super) catalogue_digest: Option<Digest>,
     /// The first input of the newest turn.
