@@ -22,6 +22,7 @@ mod cut;
 mod event;
 mod failing;
 mod items;
+mod offering;
 mod peers;
 mod place;
 pub mod planted;
@@ -44,6 +45,7 @@ use self::appending::Appending;
 use self::asking::Asking;
 use self::calls::{CallText, Running};
 use self::items::{Cancelling, Rewinding};
+use self::offering::Offer;
 use self::peers::Ended;
 use self::place::Landed;
 use self::recapping::RecapItem;
@@ -71,6 +73,10 @@ pub struct Driver {
     inbox: BTreeMap<ItemNumber, Item>,
     /// What was taken here: a list that was read before that still has it.
     taken: BTreeSet<ItemNumber>,
+    /// What goes in at once.
+    offer: Option<Offer>,
+    /// The keys of what went in at once here: a list that was read before that may have them.
+    said: BTreeSet<Arc<str>>,
     /// What is placed and waits for a request; never beside an append under way.
     filled: Option<Filled>,
     /// The append under way.
@@ -140,6 +146,8 @@ impl Driver {
             texts: BTreeMap::new(),
             inbox: BTreeMap::new(),
             taken: BTreeSet::new(),
+            offer: None,
+            said: BTreeSet::new(),
             filled: None,
             appending: None,
             landed: VecDeque::new(),
@@ -205,9 +213,12 @@ impl Driver {
         match event {
             Event::Begin | Event::Due => {}
             Event::Arrived(items) => {
-                let new = items.into_iter().filter(|(number, _)| !self.taken.contains(number));
+                let new = items.into_iter().filter(|(number, item)| {
+                    !self.taken.contains(number) && !self.said.contains(&item.client_key)
+                });
                 self.inbox.extend(new);
             }
+            Event::Offered(item) => self.offered(item, at, out),
             Event::Appended => self.appended(out),
             Event::NotAppended(setback) => self.not_appended(setback, out),
             Event::Gathered { agent, ticket, gathered } => {

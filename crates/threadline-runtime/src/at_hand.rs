@@ -12,14 +12,25 @@ use crate::toolbox::keep_bytes;
 use crate::world::World;
 
 /// What is at hand of one agent's context.
-#[derive(Default)]
 pub(crate) struct AtHand {
+    /// After how often all was forgotten.
+    since: u64,
     recall: Recall,
     /// The catalogue that the store has.
     catalogue: Option<Digest>,
 }
 
 impl AtHand {
+    /// Nothing yet.
+    pub(crate) fn new(since: u64) -> Self {
+        Self { since, recall: Recall::default(), catalogue: None }
+    }
+
+    /// After how often all was forgotten it was begun.
+    pub(crate) fn since(&self) -> u64 {
+        self.since
+    }
+
     /// Takes in what a durable batch adds.
     pub(crate) fn note(&mut self, agent: AgentId, batch: &Batch) {
         self.recall.note(agent, batch);

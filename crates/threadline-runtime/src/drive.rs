@@ -9,11 +9,11 @@ use threadline_core::clock::Timestamp;
 use threadline_core::drive::{Command, Driver, Event, Notice, Opening, Rest, Stopped};
 use threadline_core::history::entry::Entry;
 use threadline_core::id::{ConversationId, Seq};
-use threadline_core::inbox::ItemNumber;
+use threadline_core::inbox::{Item, ItemNumber};
 use threadline_core::store::{Lease, OpenError, StoreError, open_with_widgets};
-use tokio::sync::Notify;
 use tokio::time::{Instant, Sleep, sleep_until};
 
+use crate::door::{Before, Door, Offer};
 use crate::feed::{Feed, News};
 use crate::work::{Done, ITEMS, Work};
 use crate::world::World;
@@ -36,7 +36,9 @@ pub struct Drive {
     renewing: bool,
     work: Work,
     feed: Arc<Feed>,
-    poked: Arc<Notify>,
+    door: Arc<Door>,
+    /// What was offered and has no answer yet.
+    offer: Option<Offer>,
     look_at: Instant,
     looking: bool,
     look_again: bool,
@@ -49,6 +51,8 @@ pub struct Drive {
     alarm: Pin<Box<Sleep>>,
     /// What it is set for, until that was seen to: its time may come while nobody looks.
     alarm_at: Option<Instant>,
+    /// What became durable and was not told yet.
+    moved: Vec<Arc<Entry>>,
     rest: Option<Rest>,
     stopped: Option<Stopped>,
 }
@@ -86,7 +90,7 @@ impl Drive {
         world: Arc<World>,
         id: ConversationId,
         feed: Arc<Feed>,
-        poked: Arc<Notify>,
+        door: Arc<Door>,
     ) -> Result<Self, DriveError> {
         let now = Instant::now();
         let lease = world.store.acquire(id, world.pace.lease_ms).await?;
@@ -100,6 +104,7 @@ impl Drive {
         let driver = Driver::new(id, Arc::clone(&world.setting), opening);
         let head = driver.history().head();
         let work = Work::new(Arc::clone(&world), id, Arc::clone(&feed), head);
+        let look_at = now + Duration::from_millis(world.pace.inbox_ms);
         let mut drive = Self {
             lease_good: now + Duration::from_millis(world.pace.lease_ms),
             renew_at: now + Duration::from_millis(world.pace.lease_ms / 3),
@@ -110,8 +115,9 @@ impl Drive {
             lease,
             work,
             feed,
-            poked,
-            look_at: now,
+            door,
+            offer: None,
+            look_at,
             looking: false,
             look_again: false,
             seen: ItemNumber(0),
@@ -119,6 +125,7 @@ impl Drive {
             wake_at: None,
             alarm: Box::pin(sleep_until(now)),
             alarm_at: None,
+            moved: Vec::new(),
             rest: None,
             stopped: None,
         };
@@ -143,8 +150,10 @@ impl Drive {
 
     /// Goes on until something is durable, or until nothing can move.
     pub async fn step(&mut self) -> Result<Stepped, DriveError> {
-        let mut moved = Vec::new();
         loop {
+            if !self.moved.is_empty() {
+                return Ok(Stepped::Moved(std::mem::take(&mut self.moved)));
+            }
             if let Some(stopped) = &self.stopped {
                 return Err(stopped.clone().into());
             }
@@ -154,12 +163,30 @@ impl Drive {
                 return Ok(Stepped::Blocked(rest));
             }
             if let Some(event) = self.next_event().await {
-                moved.extend(self.tell(event));
-            }
-            if !moved.is_empty() {
-                return Ok(Stepped::Moved(moved));
+                self.tell(event);
             }
         }
+    }
+
+    /// Takes an item: at once if nothing is under way, else through the inbox. Once this has
+    /// answered it is safe; what follows from it takes steps. Gives the entry that it became, if it
+    /// was taken.
+    pub async fn submit(&mut self, item: &Item) -> Result<Option<Seq>, DriveError> {
+        if self.rest.is_some() {
+            let (offer, mut answer) = Offer::new(item);
+            self.take_offer(offer);
+            while self.offer.is_some() && self.stopped.is_none() {
+                if let Some(event) = self.next_event().await {
+                    self.tell(event);
+                }
+            }
+            if let Ok(seq) = answer.try_recv() {
+                return Ok(Some(seq));
+            }
+        }
+        let queued = self.world.store.enqueue(self.conversation, item).await?;
+        self.look();
+        Ok(queued.taken)
     }
 
     /// Waits until there may be something to do again.
@@ -203,13 +230,32 @@ impl Drive {
         self.look_at = Instant::now() + Duration::from_millis(self.world.pace.inbox_ms);
     }
 
-    /// Looks into the inbox if it was poked and has not looked since; tells whether it was.
-    pub(crate) fn look_if_poked(&mut self) -> bool {
-        let poked = self.poked.notified().now_or_never().is_some();
-        if poked {
+    /// Sees to what came, if there was a knock that nobody heard; tells whether there was.
+    pub(crate) fn answer_door(&mut self) -> bool {
+        let knocked = self.door.knocked().now_or_never().is_some();
+        if knocked {
+            self.open_door();
+        }
+        knocked
+    }
+
+    fn open_door(&mut self) {
+        let Before { inbox, offers } = self.door.open();
+        if inbox {
             self.look();
         }
-        poked
+        for offer in offers {
+            self.take_offer(offer);
+        }
+    }
+
+    /// Offers something to the driver, one at a time.
+    fn take_offer(&mut self, offer: Offer) {
+        if self.offer.is_none() && !self.looking {
+            let item = offer.item.clone();
+            self.offer = Some(offer);
+            self.tell(Event::Offered(item));
+        }
     }
 
     /// When the clock will have come to what is due next, if anything is.
@@ -222,7 +268,7 @@ impl Drive {
     async fn next_event(&mut self) -> Option<Event> {
         loop {
             self.set_alarm();
-            let poked = Arc::clone(&self.poked);
+            let door = Arc::clone(&self.door);
             // However much work there is, leases are renewed, and inboxes are looked into.
             tokio::select! {
                 biased;
@@ -232,7 +278,7 @@ impl Drive {
                         return Some(event);
                     }
                 }
-                () = poked.notified() => self.look(),
+                () = door.knocked() => self.open_door(),
                 Some(done) = self.work.next() => return self.done(done),
             }
         }
@@ -301,7 +347,7 @@ impl Drive {
         }
     }
 
-    fn arrived(&mut self, items: &[(ItemNumber, threadline_core::inbox::Item)]) {
+    fn arrived(&mut self, items: &[(ItemNumber, Item)]) {
         if let Some((last, _)) = items.last() {
             self.seen = self.seen.max(*last);
         }
@@ -331,19 +377,33 @@ impl Drive {
         }
     }
 
-    /// Tells the driver what happened and does what it says; gives the entries that are durable.
-    fn tell(&mut self, event: Event) -> Vec<Arc<Entry>> {
-        let commands = self.driver.on(event, self.world.clock.now());
-        let mut moved = Vec::new();
-        for command in commands {
-            self.execute(command, &mut moved);
+    /// Tells the driver what happened and does what it says.
+    fn tell(&mut self, event: Event) {
+        for command in self.driver.on(event, self.world.clock.now()) {
+            self.execute(command);
         }
         self.rest = self.driver.rests();
-        moved
+        let head = self.driver.history().head();
+        let durable = |offer: &mut Offer| offer.accepted.is_some_and(|seq| seq <= head);
+        if let Some(offer) = self.offer.take_if(durable)
+            && let Some(seq) = offer.accepted
+        {
+            offer.is_durable(seq);
+        }
     }
 
-    fn execute(&mut self, command: Command, moved: &mut Vec<Arc<Entry>>) {
+    fn execute(&mut self, command: Command) {
         match command {
+            Command::Accept(seq) => {
+                if let Some(offer) = &mut self.offer {
+                    offer.accepted = Some(seq);
+                }
+            }
+            Command::Decline => self.offer = None,
+            Command::Withdraw => {
+                self.offer = None;
+                self.work.forget_at_hand();
+            }
             Command::Append(batch) => self.work.append(&self.lease, batch),
             Command::KeepSnapshot { standing, for_good } => {
                 self.work.keep_snapshot(standing, for_good);
@@ -374,7 +434,7 @@ impl Drive {
                 self.due = moment;
                 self.rearm();
             }
-            Command::Publish(notice) => self.publish(notice, moved),
+            Command::Publish(notice) => self.publish(notice),
             // The driver is asked whether it rests after every event.
             Command::Rest(_) => {}
             Command::Stop(stopped) => {
@@ -384,11 +444,11 @@ impl Drive {
         }
     }
 
-    fn publish(&mut self, notice: Notice, moved: &mut Vec<Arc<Entry>>) {
+    fn publish(&mut self, notice: Notice) {
         match &notice {
             Notice::Entry(entry) => {
                 tracing::debug!(target: "History", conversation = %self.conversation, seq = %entry.seq, kind = entry.fact.kind(), "appended");
-                moved.push(Arc::clone(entry));
+                self.moved.push(Arc::clone(entry));
             }
             Notice::State { agent, from, to } => {
                 tracing::info!(target: "StateMachine", conversation = %self.conversation, %agent, "{from} -> {to}");

@@ -11,13 +11,14 @@ use threadline_core::history::batch::State as Doing;
 use threadline_core::history::fact::{AgentJoined, InstructionSet};
 use threadline_core::history::{History, Proposal, Refused, Stamp};
 use threadline_core::id::{AgentId, ConversationId, Seq};
-use threadline_core::inbox::{Item, ItemNumber};
-use threadline_core::store::{Conversation, Origin, Queued, StoreError};
+use threadline_core::inbox::{Body, Item, ItemNumber};
+use threadline_core::store::{Conversation, Origin, StoreError};
 use threadline_core::tool::Cancel;
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
+use crate::door::{Door, Offer};
 use crate::drive::{Drive, DriveError, Stepped};
 use crate::feed::{Feed, News, Watcher};
 use crate::work::ITEMS;
@@ -42,7 +43,7 @@ struct Shared {
 /// What this process holds of a conversation that is driven or watched here.
 struct Known {
     feed: Arc<Feed>,
-    poked: Arc<Notify>,
+    door: Arc<Door>,
     /// How often it was poked, and what became of it since.
     state: watch::Sender<State>,
 }
@@ -55,6 +56,13 @@ struct State {
     driven: bool,
     /// Where it came to rest, and after how many pokes.
     settled: Option<(u64, Settled)>,
+}
+
+impl State {
+    /// Whether it is at rest, and nothing came since.
+    fn rests(&self) -> bool {
+        matches!(&self.settled, Some((pokes, Settled::Resting(_))) if *pokes == self.pokes)
+    }
 }
 
 /// Where a conversation came to rest.
@@ -124,13 +132,41 @@ impl Runtime {
         Ok(id)
     }
 
-    /// Puts an item into a conversation's inbox, where it is safe, and has it driven.
-    pub async fn submit(&self, id: ConversationId, item: &Item) -> Result<Queued, StoreError> {
+    /// Gives an item to a conversation, where it is safe once this has answered, and has it driven.
+    /// Gives the entry that it became, if it was taken already.
+    ///
+    /// It goes straight into the history of one that is kept at hand here and rests, and else into
+    /// its inbox.
+    pub async fn submit(&self, id: ConversationId, item: &Item) -> Result<Option<Seq>, StoreError> {
+        if let Some(seq) = self.offer(id, item).await {
+            return Ok(Some(seq));
+        }
         let queued = self.world().store.enqueue(id, item).await?;
         if queued.taken.is_none() {
             self.start(id);
         }
-        Ok(queued)
+        Ok(queued.taken)
+    }
+
+    /// Offers an input to a driver that rests; gives the entry that it became, if it was taken.
+    async fn offer(&self, id: ConversationId, item: &Item) -> Option<Seq> {
+        if item.due.is_some() || !matches!(item.body, Body::Input(_)) {
+            return None;
+        }
+        let known = lock(&self.0.known).get(&id).cloned()?;
+        let mut answer = None;
+        known.state.send_if_modified(|state| {
+            let rests = state.driven && state.rests();
+            if rests {
+                let (offer, comes) = Offer::new(item);
+                answer = Some(comes);
+                state.pokes += 1;
+                // Whoever sees the number finds the offer.
+                known.door.offer(offer);
+            }
+            rests
+        });
+        answer?.await.ok()
     }
 
     /// Has a conversation driven in the background until it rests.
@@ -142,7 +178,7 @@ impl Runtime {
             drives = !std::mem::replace(&mut state.driven, true);
             // Whoever sees the number finds the poke.
             if !drives {
-                known.poked.notify_one();
+                known.door.poke();
             }
         });
         if !drives {
@@ -207,8 +243,8 @@ impl Runtime {
     /// Opens a conversation to be driven by hand, step by step.
     pub async fn drive(&self, id: ConversationId) -> Result<Drive, DriveError> {
         let known = self.known(id);
-        let (feed, poked) = (Arc::clone(&known.feed), Arc::clone(&known.poked));
-        Drive::begin(Arc::clone(self.world()), id, feed, poked).await
+        let (feed, door) = (Arc::clone(&known.feed), Arc::clone(&known.door));
+        Drive::begin(Arc::clone(self.world()), id, feed, door).await
     }
 
     /// Ends all driving for good, and gives the leases back. What is recorded is safe; what was
@@ -227,7 +263,7 @@ impl Runtime {
         let mut known = lock(&self.0.known);
         let make = || {
             let state = watch::Sender::new(State::default());
-            Arc::new(Known { feed: Arc::default(), poked: Arc::default(), state })
+            Arc::new(Known { feed: Arc::default(), door: Arc::default(), state })
         };
         Arc::clone(known.entry(id).or_insert_with(make))
     }
@@ -257,10 +293,14 @@ impl Runtime {
             let mut done = false;
             known.state.send_modify(|state| {
                 state.settled = Some((pokes, settled));
-                done = state.pokes == pokes;
+                done = state.pokes == pokes || self.0.stopping.is_cancelled();
                 state.driven = !done;
+                if done {
+                    // What was offered too late for this driver is declined.
+                    drop(known.door.open());
+                }
             });
-            if done || self.0.stopping.is_cancelled() {
+            if done {
                 break;
             }
         }
@@ -291,7 +331,7 @@ impl Runtime {
                 Stepped::Moved(_) => continue,
                 Stepped::Blocked(rest) => rest,
             };
-            if drive.look_if_poked() {
+            if drive.answer_door() {
                 continue;
             }
             *settled = pokes;

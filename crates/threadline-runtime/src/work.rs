@@ -71,8 +71,9 @@ pub(crate) struct Work {
     streams: BTreeMap<Ticket, AbortHandle>,
     /// How to stop a call.
     calls: BTreeMap<CallId, Cancel>,
-    /// What is at hand of agents' contexts.
+    /// What is at hand of agents' contexts, and how often it was forgotten.
     at_hand: BTreeMap<AgentId, Box<AtHand>>,
+    forgotten: u64,
     /// What waits to be kept as a snapshot, and the last one that was.
     standing: Option<Box<Standing>>,
     snapshot_kept: Seq,
@@ -96,6 +97,7 @@ impl Work {
             streams: BTreeMap::new(),
             calls: BTreeMap::new(),
             at_hand: BTreeMap::new(),
+            forgotten: 0,
             standing: None,
             snapshot_kept: head,
         }
@@ -174,7 +176,8 @@ impl Work {
 
     pub(crate) fn gather(&mut self, agent: AgentId, ticket: Ticket, gather: Box<Gather>) {
         let (world, id) = (Arc::clone(&self.world), self.conversation);
-        let mut at_hand = self.at_hand.remove(&agent).unwrap_or_default();
+        let at_hand = self.at_hand.remove(&agent);
+        let mut at_hand = at_hand.unwrap_or_else(|| Box::new(AtHand::new(self.forgotten)));
         self.push(async move {
             let event = match at_hand.gather(&world, id, &gather).await {
                 Ok(gathered) => Event::Gathered { agent, ticket, gathered: Box::new(gathered) },
@@ -202,7 +205,16 @@ impl Work {
 
     /// What a context is made of was read: it stays at hand.
     pub(crate) fn gathered(&mut self, agent: AgentId, at_hand: Box<AtHand>) {
-        self.at_hand.insert(agent, at_hand);
+        if at_hand.since() == self.forgotten {
+            self.at_hand.insert(agent, at_hand);
+        }
+    }
+
+    /// Nothing is at hand any more, also of what is being read: it may be of a batch that never
+    /// came to be.
+    pub(crate) fn forget_at_hand(&mut self) {
+        self.at_hand.clear();
+        self.forgotten += 1;
     }
 
     pub(crate) fn fetch_past(&self, item: ItemNumber, to: Seq) {

@@ -30,6 +30,8 @@ pub(super) struct Filled {
     pub(super) moves: Vec<Move>,
     /// Whether it is to be appended at once: then it waits for nothing.
     pub(super) urgent: bool,
+    /// The key of what goes in with it without having been in the inbox.
+    pub(super) offered: Option<Arc<str>>,
 }
 
 impl Filled {
@@ -37,7 +39,7 @@ impl Filled {
     pub(super) fn urgent(proposed: Proposed, widgets: Widgets, moves: Vec<Move>) -> Self {
         let Proposed { batch, history } = proposed;
         let (batch, texts) = (Arc::new(batch), BTreeMap::new());
-        Self { batch, history, widgets, texts, moves, urgent: true }
+        Self { batch, history, widgets, texts, moves, urgent: true, offered: None }
     }
 
     /// Whether an agent stands elsewhere once it is durable.

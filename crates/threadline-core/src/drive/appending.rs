@@ -71,7 +71,7 @@ impl Driver {
     /// The append under way is durable: now it counts, and what it allows may begin.
     pub(super) fn appended(&mut self, out: &mut Vec<Command>) {
         let Some(Appending { filled, .. }) = self.appending.take() else { return };
-        let Filled { batch, history, widgets, moves, .. } = filled;
+        let Filled { batch, history, widgets, moves, offered, .. } = filled;
         self.history = history;
         self.widgets = widgets;
         for taken in &batch.taken {
@@ -80,6 +80,9 @@ impl Driver {
             }
             self.inbox.remove(&taken.item);
             self.taken.insert(taken.item);
+        }
+        if let Some(key) = offered {
+            self.offer_is_durable(key);
         }
         if batch.entries.iter().any(|placed| matches!(placed.entry.fact, Fact::Rewound(_))) {
             // What was open is settled in the same batch.
@@ -127,6 +130,7 @@ impl Driver {
             Setback::Fenced if planted!(IgnoreFence) => self.appended(out),
             Setback::AnswerLost(_) if planted!(BlindRetry) => self.appending = None,
             Setback::Fenced => self.stop(Stopped::LeaseLost, out),
+            Setback::Never(_) if appending.filled.offered.is_some() => self.withdraw_offer(out),
             Setback::Never(why) => self.stop(Stopped::Store(why), out),
             // The same batch again: a store that has it says so.
             Setback::AnswerLost(why) | Setback::Later(why) => {

@@ -23,6 +23,8 @@ pub enum Event {
     Begin,
     /// Items wait in the inbox; those it knows already are passed over.
     Arrived(Vec<(ItemNumber, Item)>),
+    /// Someone says something: it goes in at once or is declined.
+    Offered(Item),
     /// The append under way is durable.
     Appended,
     /// The append under way is not known to be durable.

@@ -84,6 +84,8 @@ pub(super) struct Sheet<'a> {
     pub(super) full: bool,
     /// Whether it is to be appended at once.
     pub(super) urgent: bool,
+    /// The key of what goes in with it without having been in the inbox.
+    pub(super) offered: Option<Arc<str>>,
 }
 
 /// How far a sheet was filled.
@@ -226,6 +228,7 @@ impl Sheet<'_> {
             texts: self.texts,
             moves: self.moves,
             urgent: self.urgent || self.full,
+            offered: self.offered,
         })
     }
 }
@@ -280,6 +283,7 @@ impl Driver {
             Ok(sheet) => sheet,
             Err(refused) => return self.stop(Stopped::Store(chain_of(&refused)), out),
         };
+        self.place_offer(&mut sheet, out);
         loop {
             let before = sheet.placed();
             self.place_landed(&mut sheet, out);
@@ -313,19 +317,19 @@ impl Driver {
     /// The sheet that waits for a request, or a blank one.
     fn sheet<'a>(&mut self, stamp: Stamp<'a>) -> Result<Sheet<'a>, Refused> {
         let Stamp { at, ids, counter } = stamp;
-        let (draft, widgets, texts, moves) = match self.filled.take() {
-            Some(Filled { batch, history, widgets, texts, moves, .. }) => {
+        let (draft, widgets, texts, moves, offered) = match self.filled.take() {
+            Some(Filled { batch, history, widgets, texts, moves, offered, .. }) => {
                 let proposed = Proposed { batch: Arc::unwrap_or_clone(batch), history };
-                (proposed.reopen(stamp), widgets, texts, moves)
+                (proposed.reopen(stamp), widgets, texts, moves, offered)
             }
             None => {
                 let draft = self.history.draft(stamp)?;
-                (draft, self.widgets.clone(), BTreeMap::new(), Vec::new())
+                (draft, self.widgets.clone(), BTreeMap::new(), Vec::new(), None)
             }
         };
         // What settles a copy makes it one that can be driven: that must be durable first.
         let (full, urgent) = (false, self.history.is_copy());
-        Ok(Sheet { draft, widgets, texts, at, counter, ids, moves, full, urgent })
+        Ok(Sheet { draft, widgets, texts, at, counter, ids, moves, full, urgent, offered })
     }
 
     fn place_landed(&mut self, sheet: &mut Sheet<'_>, out: &mut Vec<Command>) {

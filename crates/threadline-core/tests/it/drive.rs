@@ -2,6 +2,7 @@
 //! happens while a filled sheet waits for it.
 
 mod desk;
+mod offers;
 
 use threadline_core::drive::Event;
 use threadline_core::history::fact::{AgentJoined, Input};

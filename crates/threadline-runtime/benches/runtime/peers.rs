@@ -5,7 +5,6 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use threadline_core::drive::Rest;
-use threadline_core::store::Store as _;
 use threadline_runtime::Drive;
 use threadline_stores::sqlite::Durability;
 
@@ -124,9 +123,7 @@ impl Talk {
     /// An input, a call, its result, an answer.
     async fn turn(&mut self) -> Outcome<()> {
         self.turns += 1;
-        let id = self.drive.conversation();
-        self.house.store.enqueue(id, &item(self.turns)).await?;
-        self.drive.look();
+        self.drive.submit(&item(self.turns)).await?;
         match self.drive.run().await? {
             Rest::Idle => Ok(()),
             rest => Err(format!("turn {} rests: {rest:?}", self.turns).into()),

@@ -17,6 +17,7 @@ mod guides;
 mod house;
 mod leases;
 mod models;
+mod offers;
 mod stops;
 mod sums;
 mod timers;

@@ -96,6 +96,8 @@ pub(super) struct Swarm {
     pub(super) team_calls: u64,
     /// How many of a hundred items come from another process: whoever drives is not told of them.
     pub(super) silent: u64,
+    /// How often an input is offered to a driver that rests, in percent.
+    pub(super) offers: u64,
     /// When a timer fires, if there is one.
     pub(super) timer_ms: Option<u64>,
     /// Whether workers keep their lease at rest.
@@ -215,6 +217,7 @@ impl Swarm {
             team,
             team_calls: choices.pick(&[20, 40, 70]).copied().unwrap_or(40),
             silent: choices.pick(&[0, 30, 90]).copied().unwrap_or(0),
+            offers: choices.pick(&[0, 50, 90]).copied().unwrap_or(0),
             timer_ms: choices.percent(20).then(|| choices.below(9_000)),
             lingers: choices.percent(50),
             limits: Limits {
@@ -265,6 +268,7 @@ impl Swarm {
             team,
             team_calls: 0,
             silent: 0,
+            offers: 0,
             timer_ms: None,
             lingers: false,
             limits: limits(),

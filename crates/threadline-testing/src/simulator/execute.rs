@@ -32,6 +32,9 @@ impl World {
     pub(super) fn execute(&mut self, worker: usize, command: Command) {
         match command {
             Command::Append(batch) => self.append(worker, &batch),
+            Command::Accept(seq) => self.accept(worker, seq),
+            Command::Decline => self.forget_offer(worker, Mark::OfferDeclined),
+            Command::Withdraw => self.forget_offer(worker, Mark::OfferWithdrawn),
             Command::KeepSnapshot { standing, .. } => {
                 let snapshot = standing.snapshot();
                 self.check_snapshot(&snapshot);
@@ -176,6 +179,9 @@ impl World {
                 }
                 self.note("fenced", batch.head().0, || format!("fenced: {fence:?}"));
                 Event::NotAppended(Setback::Fenced)
+            }
+            Err(NotAppended::KeyTaken(key)) => {
+                Event::NotAppended(Setback::Never(format!("the key {key} was used before")))
             }
             Err(NotAppended::Never(why)) => match answer {
                 Answer::Told | Answer::Lost => return self.fail("I-8", why),

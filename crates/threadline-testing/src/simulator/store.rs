@@ -3,7 +3,7 @@
 //! It folds by itself what it is given, record by record as they are stored, so that what a
 //! driver believes can be held against it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use threadline_core::clock::Timestamp;
@@ -11,15 +11,15 @@ use threadline_core::context::Material;
 use threadline_core::context::plan::DoesNotFit;
 use threadline_core::context::recap::{Reach, RecapRows, RecapSource};
 use threadline_core::drive::{Gather, GatherRecap, Past};
-use threadline_core::history::batch::{AgentSums, Batch, State, Sums};
+use threadline_core::history::batch::{AgentSums, Batch, Placed, State, Sums};
 use threadline_core::history::by_seq::BySeq;
 use threadline_core::history::entry::Entry;
-use threadline_core::history::fact::{Digest, Fact};
+use threadline_core::history::fact::{Digest, Fact, Input};
 use threadline_core::history::record::{GENESIS, Record};
 use threadline_core::history::snapshot::Snapshot;
 use threadline_core::history::{Aftermath, Counts, History};
 use threadline_core::id::{AgentId, Seq};
-use threadline_core::inbox::{Item, ItemNumber};
+use threadline_core::inbox::{Body, Item, ItemNumber, Mode};
 use threadline_core::outline::OutlineRow;
 use threadline_core::tokens::Estimator;
 use threadline_core::widget::Widgets;
@@ -57,6 +57,8 @@ pub(super) enum NotAppended {
     Fenced,
     /// It does not fit.
     Never(String),
+    /// This key was used before.
+    KeyTaken(Arc<str>),
     /// It is not what a driver may propose: which promise it breaks.
     Broken(&'static str, String),
 }
@@ -148,7 +150,11 @@ impl Store {
                 return Err(NotAppended::Broken("I-10", text));
             }
         }
+        let said = self.said(batch)?;
         self.fold(fence.map_or(0, |fence| fence.epoch), batch)?;
+        for (item, seq) in said {
+            self.keep_key(item, seq);
+        }
         for taken in &batch.taken {
             if let Some(letter) = self.inbox.get_mut(&taken.item) {
                 letter.taken = Some(taken.seq);
@@ -159,6 +165,57 @@ impl Store {
         self.agents.extend(batch.agents.iter().map(|sums| (sums.agent, sums.clone())));
         self.check_sums()?;
         Ok(Appended::New)
+    }
+
+    /// The inputs of a batch that do not come from the inbox, as items; refused if one came before.
+    fn said(&self, batch: &Batch) -> Result<Vec<(Item, Seq)>, NotAppended> {
+        let (mut said, mut keys) = (Vec::new(), BTreeSet::new());
+        for Placed { entry, .. } in &batch.entries {
+            let Fact::Input(Input { client_key: Some(key), .. }) = &entry.fact else { continue };
+            let Fact::Input(input) = &entry.fact else { continue };
+            let body = Body::Input(Input { client_key: None, ..input.clone() });
+            let item = Item {
+                client_key: Arc::clone(key),
+                to: Some(entry.agent),
+                mode: Mode::Queue,
+                due: None,
+                body,
+            };
+            let again = !keys.insert(Arc::clone(key));
+            let number = self.keys.get(key);
+            if !again
+                && number
+                    .is_some_and(|number| batch.taken.iter().any(|taken| taken.item == *number))
+            {
+                continue;
+            }
+            let known = number.and_then(|number| self.inbox.get(number));
+            let taken = known.is_some_and(|letter| {
+                letter.taken.is_some() || letter.item.digest() != item.digest()
+            });
+            if again || taken {
+                return Err(NotAppended::KeyTaken(Arc::clone(key)));
+            }
+            said.push((item, entry.seq));
+        }
+        Ok(said)
+    }
+
+    /// Knows an item that was taken without having waited, or while it waits.
+    fn keep_key(&mut self, item: Item, seq: Seq) {
+        let waits = self.keys.get(&item.client_key).copied();
+        if let Some(letter) = waits.and_then(|number| self.inbox.get_mut(&number)) {
+            letter.taken = Some(seq);
+            self.waiting -= 1;
+        } else {
+            let number = self.next_number();
+            self.keys.insert(Arc::clone(&item.client_key), number);
+            self.inbox.insert(number, Letter { item, taken: Some(seq) });
+        }
+    }
+
+    fn next_number(&self) -> ItemNumber {
+        ItemNumber(u64::try_from(self.inbox.len()).unwrap_or(u64::MAX) + 1)
     }
 
     fn fold(&mut self, epoch: u64, batch: &Batch) -> Result<(), NotAppended> {
@@ -298,7 +355,7 @@ impl Store {
                 Some(_) | None => Err(format!("the key {} was used before", item.client_key)),
             };
         }
-        let number = ItemNumber(u64::try_from(self.inbox.len()).unwrap_or(u64::MAX) + 1);
+        let number = self.next_number();
         self.keys.insert(Arc::clone(&item.client_key), number);
         self.inbox.insert(number, Letter { item: item.clone(), taken: None });
         self.waiting += 1;

@@ -12,7 +12,7 @@ use threadline_core::drive::{
 };
 use threadline_core::history::batch::{Batch, Placed};
 use threadline_core::history::fact::{
-    AgentJoined, Digest, Effect, Input, InstructionSet, Invocation, Stop, Verdict,
+    AgentJoined, Digest, Effect, Fact, Input, InstructionSet, Invocation, Stop, Verdict,
 };
 use threadline_core::history::metadata::Metadata;
 use threadline_core::history::{History, Proposal, Stamp};
@@ -224,6 +224,35 @@ impl Desk {
         kinds
     }
 
+    /// The store refuses the batch that is to be appended; gives the kinds of its entries.
+    pub(crate) fn refuse(&mut self) -> String {
+        let kinds = self.store();
+        self.stored.pop();
+        self.tell(Event::NotAppended(Setback::Never("no".to_owned())));
+        kinds
+    }
+
+    /// What became of what was offered.
+    pub(crate) fn answered(&mut self) -> Option<Answered> {
+        self.take(|command| match command {
+            Command::Accept(seq) => Some(Answered::Accepted(seq.0)),
+            Command::Decline => Some(Answered::Declined),
+            Command::Withdraw => Some(Answered::Withdrawn),
+            _ => None,
+        })
+    }
+
+    /// Whether an entry is an input with a key.
+    pub(crate) fn history_has_key(&self, seq: u64, key: &str) -> bool {
+        let mut placed = self.stored.iter().flat_map(|batch| &batch.entries);
+        placed.any(|placed| match &placed.entry.fact {
+            Fact::Input(input) => {
+                placed.entry.seq == Seq(seq) && input.client_key.as_deref() == Some(key)
+            }
+            _ => false,
+        })
+    }
+
     /// What an agent's context is made of is read; gives the entries that it shows.
     pub(crate) fn gather(&mut self, of: AgentId) -> Result<Vec<Seq>, DoesNotFit> {
         let wanted = |command: &Command| match command {
@@ -385,6 +414,14 @@ impl Desk {
         let kinds = self.append();
         (asked, kinds)
     }
+}
+
+/// What became of what was offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answered {
+    Accepted(u64),
+    Declined,
+    Withdrawn,
 }
 
 /// An agent's model that is being asked.

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures_util::StreamExt as _;
 use threadline_core::clock::Clock;
 use threadline_core::context::Context;
 use threadline_core::drive::Rest;
@@ -15,7 +16,7 @@ use threadline_core::history::Stamp;
 use threadline_core::history::entry::Entry;
 use threadline_core::history::fact::{Effect, Verdict};
 use threadline_core::id::{ConversationId, Seq, TenantId};
-use threadline_core::provider::{DeltaStream, Provider, Request};
+use threadline_core::provider::{Delta, DeltaStream, Provider, Request};
 use threadline_core::store::{Page, Storage, StoreError};
 use threadline_core::tokens::Estimator;
 use threadline_core::tool::{
@@ -300,9 +301,14 @@ struct Listening {
 
 impl Provider for Listening {
     fn invoke(&self, request: Request) -> DeltaStream {
-        let (instruction, context) = (&request.context.system.text, Arc::clone(&request.context));
-        self.seen.lock().unwrap().insert(instruction.to_string(), context);
-        self.scripted.invoke(request)
+        let (seen, context) = (Arc::clone(&self.seen), Arc::clone(&request.context));
+        // A request that is only prepared was seen by nobody.
+        Box::pin(self.scripted.invoke(request).inspect(move |delta| {
+            if !matches!(delta, Ok(Delta::Prepared(_))) {
+                let instruction = context.system.text.to_string();
+                seen.lock().unwrap().insert(instruction, Arc::clone(&context));
+            }
+        }))
     }
 }
 
