@@ -43,6 +43,16 @@ impl Driver {
         agent: Option<AgentId>,
         hints: Vec<String>,
     ) -> Result<(), NotPlaced> {
+        // It is heard of again as long as it waits. Whoever it was for when it began, it is being
+        // written; before that it is for whom it would mean now.
+        let is_its = |asking: &Asking| match &asking.what {
+            What::Step { .. } => false,
+            What::Recap(recapping) => recapping.item == Some(item),
+        };
+        if self.asking.values().any(is_its) {
+            return Ok(());
+        }
+        self.recaps.retain(|_, wanted| wanted.item != item);
         let agent = agent.filter(|agent| history.agent(*agent).is_some_and(|agent| agent.present));
         let Some(agent) = agent else {
             return Err(NotPlaced::Refused("there is no such agent here".to_owned()));

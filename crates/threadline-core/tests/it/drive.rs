@@ -217,6 +217,21 @@ fn an_agent_that_leaves_is_not_asked_for_a_recap() {
 }
 
 #[test]
+fn a_recap_is_written_for_one_agent_whoever_becomes_the_primary_one() {
+    let mut desk = Desk::new();
+    let recap = Command::Recap { hints: Vec::new() };
+    desk.item(None, Mode::Queue, Body::Command(recap));
+    assert_eq!(desk.recaps(), [FIRST]);
+    let joined = AgentJoined { primary: true, ..joined("second") };
+    desk.item(SECOND, Mode::Queue, Body::Command(Command::Join(joined)));
+    // The item still waits, and is heard of again.
+    desk.say(SECOND, "hello");
+    let (_, kinds) = desk.ask(SECOND);
+    assert_eq!(kinds, "agent_joined input invocation_started");
+    assert_eq!(desk.recaps(), [FIRST]);
+}
+
+#[test]
 fn a_cancel_is_for_whom_it_was_when_it_came() {
     let mut desk = Desk::new();
     desk.say(FIRST, "go");

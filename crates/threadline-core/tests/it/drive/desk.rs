@@ -279,6 +279,15 @@ impl Desk {
         shown
     }
 
+    /// The agents for whom it is read what a recap is written from.
+    pub(crate) fn recaps(&self) -> Vec<AgentId> {
+        let agents = self.wanted.iter().filter_map(|command| match command {
+            Command::GatherRecap { agent, .. } => Some(*agent),
+            _ => None,
+        });
+        agents.collect()
+    }
+
     /// What an agent's context is made of cannot be read.
     pub(crate) fn gather_in_vain(&mut self, of: AgentId) {
         let wanted = |command: &Command| match command {
