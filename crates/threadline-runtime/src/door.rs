@@ -42,7 +42,7 @@ impl Offer {
     }
 
     /// Tells that it is durable. Nobody may be waiting for that any more.
-    pub(crate) fn is_durable(self, seq: Seq) {
+    pub(crate) fn tell_durable(self, seq: Seq) {
         let _ = self.answer.send(seq);
     }
 }

@@ -388,7 +388,7 @@ impl Drive {
         if let Some(offer) = self.offer.take_if(durable)
             && let Some(seq) = offer.accepted
         {
-            offer.is_durable(seq);
+            offer.tell_durable(seq);
         }
     }
 

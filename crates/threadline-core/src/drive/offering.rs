@@ -45,7 +45,7 @@ impl Driver {
             && client_key.len() <= CLIENT_KEY_CAP_BYTES
             && !self.has_due_items(at)
             && self.is_free(&self.history, agent);
-        fits.then(|| Offer { agent, input: Input { client_key: Some(client_key), ..input } })
+        fits.then_some(Offer { agent, input: Input { client_key: Some(client_key), ..input } })
     }
 
     /// Places what goes in at once.

@@ -172,9 +172,14 @@ pub(super) fn settle_all(connection: &Connection) -> Result<(), Failure> {
 pub(super) fn settle(connection: &Connection, num: i64) -> Result<(), Failure> {
     if let Some(ahead) = Ahead::of(connection, num)? {
         ahead.settle(connection, num)?;
-        connection.prepare_cached("DELETE FROM ahead WHERE conversation = ?1")?.execute([num])?;
+        forget(connection, num)?;
     }
     Ok(())
+}
+
+/// What is kept apart of a conversation is of no use any more: its row is brought further than that.
+pub(super) fn forget(connection: &Connection, num: i64) -> rusqlite::Result<()> {
+    connection.prepare_cached("DELETE FROM ahead WHERE conversation = ?1")?.execute([num]).map(drop)
 }
 
 /// The last entry of a conversation.

@@ -221,15 +221,17 @@ impl Ready {
         Ok(())
     }
 
-    /// Refuses what names an attachment that is not kept, or a client key that is taken.
+    /// Refuses what names an attachment that is not kept, or a client key that is taken. Tells
+    /// whether it takes anything out of the inbox.
     pub(super) fn check(
         &self,
         connection: &Connection,
         holder: &inbox::Holder,
-    ) -> Result<(), Failure> {
+    ) -> Result<bool, Failure> {
         blobs::require(connection, &self.attachments)?;
-        holder.check_keys(connection, &self.keys, &self.taken)?;
-        self.check_entries()
+        let waits = holder.check_keys(connection, &self.keys, &self.taken)?;
+        self.check_entries()?;
+        Ok(waits || !self.taken.is_empty())
     }
 
     /// Refuses what is no batch, or names an attachment that is not kept.
@@ -271,9 +273,14 @@ impl Ready {
             && known.title == sums.title)
     }
 
-    /// Whether the inbox may have other items waiting after this batch.
+    /// Whether the inbox, or the keys it knows, may be others after this batch.
     fn changes_inbox(&self) -> bool {
         !self.taken.is_empty() || !self.keys.is_empty()
+    }
+
+    /// Whether it has all that is kept apart from a row, with the sums of an agent among it.
+    fn is_instead_of(&self, whose: Option<u32>) -> bool {
+        whose.is_none_or(|whose| self.agents.iter().any(|sums| sums.agent.0 == whose))
     }
 }
 
@@ -296,7 +303,7 @@ pub(super) fn append(
         return settle(connection, &known, lease, ready);
     }
     let holder = inbox::Holder { num: known.num, id, is_fork: known.is_fork };
-    ready.check(connection, &holder)?;
+    let takes = ready.check(connection, &holder)?;
     if known.unindexed.is_none() {
         mark_unindexed(connection, known.tail_log)?;
     }
@@ -314,10 +321,17 @@ pub(super) fn append(
         return Ok(());
     }
     if known.head > known.row_head {
-        ahead::settle(connection, known.num)?;
+        if ready.is_instead_of(known.whose) {
+            ahead::forget(connection, known.num)?;
+        } else {
+            ahead::settle(connection, known.num)?;
+        }
     }
     ready.write(connection, known.tail_log, known.num, tier)?;
-    update(connection, tenant, id, &known, ready)
+    let known = update(connection, tenant, id, &known, ready, takes)?;
+    let known = Known { unindexed: Some(known.tail_log), ..known };
+    around.remembered().keep(connection, id, known);
+    Ok(())
 }
 
 /// Why a batch cannot be appended, unless it is there already.
@@ -348,24 +362,26 @@ pub(super) fn mark_unindexed(connection: &Connection, log: i64) -> rusqlite::Res
         .map(drop)
 }
 
-/// Brings a conversation's row up to a batch. What seldom changes is written only when it does,
-/// because indexes hang on it.
+/// Brings a conversation's row up to a batch, which may take items out of the inbox; gives what is
+/// known of it then. What seldom changes is written only when it does, because indexes hang on it.
 fn update(
     connection: &Connection,
     tenant: i64,
     id: ConversationId,
     known: &Known,
     ready: &Ready,
-) -> Result<(), Failure> {
+    takes: bool,
+) -> Result<Known, Failure> {
     let sums = &ready.sums;
     let wake_at = sums.wake_at.map(Timestamp::micros);
     let due_at = if ready.moved {
         None
-    } else if ready.changes_inbox() || wake_at != known.wake_at || known.origin != OWN {
+    } else if takes || wake_at != known.wake_at || known.origin != OWN {
         inbox::due_at(connection, known.num, wake_at)?
     } else {
         known.due_at
     };
+    let labels = labels_text(&sums.labels)?;
     if known.due_at != due_at || !ready.keeps_row(known)? {
         connection
             .prepare_cached(
@@ -380,7 +396,7 @@ fn update(
                 due_at,
                 sums.archived,
                 state_number(sums.state),
-                labels_text(&sums.labels)?,
+                labels,
                 sums.title
             ])?;
     }
@@ -393,7 +409,21 @@ fn update(
     let old = labels_of(known.labels.as_deref())?;
     let place = Labelled { tenant, num: known.num, id, created_at: known.created_at };
     place.relabel(connection, &old, &sums.labels, ready.at)?;
-    Ok(())
+    Ok(Known {
+        head: ready.head,
+        head_hash: ready.head_hash,
+        row_head: ready.head,
+        whose: None,
+        origin: OWN,
+        moved: known.moved || ready.moved,
+        wake_at,
+        due_at,
+        archived: sums.archived,
+        state: state_number(sums.state),
+        labels,
+        title: sums.title.clone(),
+        ..*known
+    })
 }
 
 /// Brings the head in a conversation's row up to a batch.
@@ -461,7 +491,7 @@ pub(super) fn advance(
     connection
         .prepare_cached("UPDATE conversation SET tail_log = ?2 WHERE num = ?1")?
         .execute([known.num, log])?;
-    update(connection, tenant, id, &known, last)
+    update(connection, tenant, id, &known, last, last.changes_inbox()).map(drop)
 }
 
 /// Says where a conversation branched off, once the entry that tells is taken in.

@@ -101,18 +101,20 @@ impl Holder {
     }
 
     /// Refuses inputs whose key was taken before, or waits under another body and is not taken
-    /// with them.
+    /// with them. Tells whether one of them waits.
     pub(super) fn check_keys(
         &self,
         connection: &Connection,
         keys: &[Key],
         taken: &[Taken],
-    ) -> Result<(), Failure> {
+    ) -> Result<bool, Failure> {
+        let mut waits = false;
         for (index, Key { text: key, digest, .. }) in keys.iter().enumerate() {
             let again = keys.iter().take(index).any(|earlier| earlier.text == *key);
             let free = match self.find(connection, key)? {
                 None => true,
                 Some((waits_as, queued)) => {
+                    waits = true;
                     let takes = taken.iter().any(|taken| taken.item == queued.number);
                     queued.taken.is_none() && (takes || waits_as == *digest)
                 }
@@ -121,7 +123,7 @@ impl Holder {
                 return Err(self.key_conflict(key));
             }
         }
-        Ok(())
+        Ok(waits)
     }
 
     fn key_conflict(&self, key: &str) -> Failure {

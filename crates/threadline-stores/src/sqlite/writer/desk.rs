@@ -22,7 +22,7 @@ pub(super) const QUIET: Duration = Duration::from_millis(100);
 /// than in the middle of it.
 const WAL_CAP_BYTES: i64 = 48 * 1024 * 1024;
 /// How much is written between looks at how long the log is.
-const WAL_LOOK_BYTES: usize = 512 * 1024;
+const WAL_LOOK_BYTES: usize = 4 * 1024 * 1024;
 /// How many jobs are done between counts of the fresh entries.
 const FRESH_LOOK_JOBS: usize = 512;
 /// What an append writes beside its own bytes, roughly: some pages of indexes and sums.
