@@ -166,7 +166,11 @@ impl Runtime {
             }
             rests
         });
-        answer?.await.ok()
+        tokio::select! {
+            taken = answer? => taken.ok(),
+            // Who drove it may not come to answer any more: the store knows what became of it.
+            () = self.0.stopping.cancelled() => None,
+        }
     }
 
     /// Has a conversation driven in the background until it rests.

@@ -120,7 +120,7 @@ async fn saturation(setting: &Setting, report: &mut Report) -> Outcome<()> {
     let what = format!("appends of {BUSY} driven / written in groups");
     report.ratio(&what, ours.median(), groups.median(), "/s", target);
     let each = float(recorded.batches()) / float(turns - 1);
-    fact("appends of a turn", format!("{each:.1}, and an inbox item that only the driven have"));
+    fact("appends of a turn", format!("{each:.1}"));
     Ok(())
 }
 

@@ -124,6 +124,8 @@ impl House {
 
     /// Waits until the search index has all there is.
     pub(crate) async fn indexed(&self) -> Outcome<()> {
+        // It follows once nothing was written for a while; to ask takes something itself.
+        tokio::time::sleep(Duration::from_millis(180)).await;
         while self.store.index_lag().await? > 0 {
             tokio::time::sleep(Duration::from_millis(60)).await;
         }

@@ -16,14 +16,14 @@ use threadline_core::provider::{DeltaStream, Provider, Request};
 use threadline_core::store::{Filter, Listing, Sort, Storage};
 use threadline_providers::models::StaticModels;
 use threadline_providers::scripted::Scripted;
-use threadline_runtime::NewAgent;
+use threadline_runtime::{NewAgent, Pace, Runtime};
 use threadline_stores::memory::MemoryStore;
 use threadline_stores::sqlite::{Durability, SqliteOptions, SqliteStore};
 use threadline_testing::clock::ManualClock;
 use threadline_testing::crashing_store::{CrashingStore, Fault};
 use threadline_testing::ids::SeededIds;
 
-use crate::house::{Effects, item, runtime_of};
+use crate::house::{Effects, item, world_of};
 
 /// A model that takes a second to answer.
 struct Slow {
@@ -102,7 +102,10 @@ impl Scenario {
         let asked = (Arc::new(slow) as _, Arc::new(StaticModels::new([Scripted::target()])) as _);
         let limits = Limits::default();
         let storage = Arc::clone(&crashing) as Arc<dyn Storage>;
-        let runtime = runtime_of(asked, &storage, clock, &Effects::default(), limits);
+        // Nothing goes by the time that passes: every life has the same writes.
+        let pace = Pace { linger_ms: 600_000, inbox_ms: 600_000, stop_ms: 200, ..Pace::default() };
+        let world = world_of(asked, &storage, clock, &Effects::default(), limits);
+        let runtime = Runtime::new(world.with_pace(pace));
         let played = async {
             let agents: Vec<NewAgent> = self.agents.iter().map(|name| agent(name)).collect();
             let id = runtime.create(&agents).await.unwrap();
