@@ -171,8 +171,8 @@ impl Store {
     fn said(&self, batch: &Batch) -> Result<Vec<(Item, Seq)>, NotAppended> {
         let (mut said, mut keys) = (Vec::new(), BTreeSet::new());
         for Placed { entry, .. } in &batch.entries {
-            let Fact::Input(Input { client_key: Some(key), .. }) = &entry.fact else { continue };
             let Fact::Input(input) = &entry.fact else { continue };
+            let Some(key) = &input.client_key else { continue };
             let body = Body::Input(Input { client_key: None, ..input.clone() });
             let item = Item {
                 client_key: Arc::clone(key),
