@@ -23,6 +23,18 @@ pub fn terms(text: &str) -> Vec<String> {
     terms
 }
 
+/// The terms of a text, in order, joined by blanks.
+pub fn joined_terms(text: &str) -> String {
+    let mut terms = String::with_capacity(text.len());
+    each_term(text, |term| {
+        if !terms.is_empty() {
+            terms.push(' ');
+        }
+        terms.push_str(term);
+    });
+    terms
+}
+
 /// Gives every term of a text, in order.
 fn each_term(text: &str, mut give: impl FnMut(&str)) {
     let mut word = String::with_capacity(TERM_CAP_BYTES);

@@ -56,16 +56,15 @@ impl Form {
         Digest(*self.hasher.update(&self.piece).finalize().as_bytes())
     }
 
-    fn bytes(&mut self, bytes: &[u8]) {
-        if self.piece.len() + bytes.len() > PIECE {
+    fn bytes(&mut self, mut bytes: &[u8]) {
+        // Only whole pieces: what is left of a chunk of the hash takes several times as long.
+        while let Some((fits, rest)) = bytes.split_at_checked(PIECE - self.piece.len()) {
+            self.piece.extend_from_slice(fits);
             self.hasher.update(&self.piece);
             self.piece.clear();
+            bytes = rest;
         }
-        if bytes.len() < PIECE {
-            self.piece.extend_from_slice(bytes);
-        } else {
-            self.hasher.update(bytes);
-        }
+        self.piece.extend_from_slice(bytes);
     }
 
     fn choice(&mut self, which: u8) {

@@ -1,6 +1,7 @@
 //! What an entry takes and says in the outline: tokens at each level, and a line.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use super::fact::{Attachment, Block, EndReason, Fact, Output, Status, ToolFinished};
 use super::sections::{self, Level, Levels, Section, Shorter};
@@ -13,12 +14,14 @@ const ARGUMENTS_CAP_CHARS: usize = 80;
 /// How long a line may be before no more calls are added to it, in characters.
 const CALLS_CAP_CHARS: usize = 320;
 
-/// The tokens of a fact at each level; counted before it is proposed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The tokens of a fact at each level, and the fact in one line; found before it is proposed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Tokens at each level.
     pub tokens: Levels<u32>,
-    /// Tokens of the line on a finished call, with its name and how it ended.
+    /// The fact in one line, if models see it. That of a finished call has its name and how it ended.
+    pub line: Arc<str>,
+    /// Tokens of the line on a finished call.
     pub line_tokens: u32,
     /// Who counted.
     pub counter: CounterId,
@@ -28,10 +31,14 @@ impl Counts {
     /// Counts a fact. Facts that models do not see take nothing.
     pub fn of(fact: &Fact, counter: &dyn TokenCounter) -> Self {
         let count = |text: &str| counter.count(text);
+        let line = match fact {
+            Fact::ToolFinished(finished) => result_gist(finished),
+            _ => gist(fact),
+        };
         let tokens = match fact {
             Fact::Input(input) => {
                 let (live, recent) = section_tokens(&input.sections, counter);
-                let tokens = Levels { live, recent, gist: count(&gist(fact)) };
+                let tokens = Levels { live, recent, gist: count(&line) };
                 with_attachments(tokens, &input.attachments)
             }
             Fact::ToolFinished(finished) => {
@@ -47,18 +54,18 @@ impl Counts {
             Fact::Output(output) => {
                 let thinking = thinking_tokens(output, counter);
                 let recent = output_tokens(output, counter);
-                Levels { live: recent.saturating_add(thinking), recent, gist: count(&gist(fact)) }
+                Levels { live: recent.saturating_add(thinking), recent, gist: count(&line) }
             }
             Fact::InstructionSet(instruction) => Levels::all(count(&instruction.text)),
             Fact::Recap(recap) => Levels::all(recap.text.as_deref().map_or(0, count)),
-            Fact::TurnEnded(_) => Levels::all(count(&gist(fact))),
+            Fact::TurnEnded(_) => Levels::all(count(&line)),
             _ => Levels::default(),
         };
         let line_tokens = match fact {
-            Fact::ToolFinished(finished) => count(&result_gist(finished)),
+            Fact::ToolFinished(_) => count(&line),
             _ => 0,
         };
-        Self { tokens, line_tokens, counter: CounterId::of(counter) }
+        Self { tokens, line: line.into(), line_tokens, counter: CounterId::of(counter) }
     }
 }
 
@@ -98,7 +105,7 @@ pub(crate) fn gist(fact: &Fact) -> String {
 }
 
 /// A finished call in one line.
-pub(super) fn result_gist(finished: &ToolFinished) -> String {
+fn result_gist(finished: &ToolFinished) -> String {
     let status = match finished.status {
         Status::Success => "ok",
         Status::Failed => "failed",

@@ -193,7 +193,7 @@ impl Digest {
 
 impl std::fmt::Display for Digest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(hex(&self.0, &mut [0; 64]))
     }
 }
 
@@ -220,7 +220,7 @@ impl std::str::FromStr for Digest {
 
 impl Serialize for Digest {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        serializer.serialize_str(hex(&self.0, &mut [0; 64]))
     }
 }
 
@@ -228,6 +228,16 @@ impl<'de> Deserialize<'de> for Digest {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         crate::id::text_from(deserializer)
     }
+}
+
+/// The hexadecimal digits of bytes, as far as there is room for them.
+fn hex<'a>(bytes: &[u8], room: &'a mut [u8]) -> &'a str {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |number: u8| DIGITS.get(usize::from(number)).copied().unwrap_or_default();
+    for (pair, byte) in room.chunks_exact_mut(2).zip(bytes) {
+        pair.copy_from_slice(&[digit(byte >> 4), digit(byte & 0xf)]);
+    }
+    str::from_utf8(room).unwrap_or_default()
 }
 
 /// Bytes from their hexadecimal digits.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use self::peers::Begun;
 use super::batch::{Interaction, LastMessage, MessageKind};
-use super::counts::{Counts, gist, one_line};
+use super::counts::{Counts, one_line};
 use super::entry::Entry;
 use super::fact::{
     AgentJoined, CallMode, Described, EndReason, Fact, Input, Invocation, InvocationFailed, Output,
@@ -259,7 +259,6 @@ impl PathState {
         if !says_something && input.attachments.is_empty() {
             return Err(Rule::EmptyInput);
         }
-        let text = gist(&entry.fact);
         let transcript = match &input.from {
             Sender::Person { .. } | Sender::Timer { .. } => true,
             Sender::Agent { .. } | Sender::System => false,
@@ -299,7 +298,7 @@ impl PathState {
         let agent = self.agent_mut(entry.agent)?;
         if let Some(turn) = &mut agent.turn {
             turn.take_over(spent);
-            turn.input = one_line(&text, DESCRIPTION_CAP);
+            turn.input = one_line(&counts.line, DESCRIPTION_CAP);
             turn.output.clear();
             turn.note_media(input);
             // What comes once a model was asked has no part in what was fixed by that.
@@ -309,7 +308,7 @@ impl PathState {
         }
         agent.interact(Interaction::Input, entry);
         let kind = if transcript { RowKind::Message } else { RowKind::Input };
-        let row = agent.row(entry, kind, counts, counts.tokens.live, text);
+        let row = agent.row(entry, kind, counts.tokens.live, counts);
         self.first_input.get_or_insert(entry.seq);
         if transcript {
             self.message(entry, MessageKind::Input, &render(&input.sections, Level::Live));
@@ -345,7 +344,7 @@ impl PathState {
         }
         let answers = rests && agent.turn.as_ref().is_some_and(|turn| turn.transcript);
         let kind = if answers { RowKind::Answer } else { RowKind::Output };
-        let row = agent.row(entry, kind, counts, counts.tokens.live, gist(&entry.fact));
+        let row = agent.row(entry, kind, counts.tokens.live, counts);
         if answers {
             self.message(entry, MessageKind::Answer, &text);
         }
@@ -390,15 +389,15 @@ impl PathState {
                 result.tokens.recent
             });
         }
-        let text = finished.iter().map(|f| f.gist.as_str()).collect::<Vec<_>>().join("; ");
-        let text = one_line(&text, RESULTS_CAP_CHARS);
+        let text = finished.iter().map(|f| &*f.gist).collect::<Vec<_>>().join("; ");
+        let line = one_line(&text, RESULTS_CAP_CHARS).into();
         tokens.gist = tokens.gist.min(RESULTS_CAP_TOKENS);
         agent.stage = Stage::Sealed { answered_empty: false };
         if let Some(turn) = &mut agent.turn {
             turn.forget_failures();
         }
-        let counts = Counts { tokens, ..counts };
-        let row = agent.row(entry, RowKind::Results, counts, live, text);
+        let counts = Counts { tokens, line, ..counts };
+        let row = agent.row(entry, RowKind::Results, live, counts);
         Ok(OutlineRow { results: each, ..row })
     }
 
@@ -485,7 +484,7 @@ impl PathState {
         if withdrawn {
             agent.invoking_aside = None;
         }
-        let row = agent.row(entry, RowKind::Ended, counts, counts.tokens.live, gist(&entry.fact));
+        let row = agent.row(entry, RowKind::Ended, counts.tokens.live, counts);
         // A person who stops a turn wants no other to begin by that.
         self.ended(entry.agent, entry.seq, withdrawn || reason == EndReason::Cancelled);
         if withdrawn {
@@ -535,7 +534,7 @@ impl PathState {
         let place = self.recaps.partition_point(|other| other.from < range.from);
         self.recaps.insert(place, range);
         let agent = self.agent_mut(entry.agent)?;
-        Ok(Some(agent.row(entry, RowKind::Recap, counts, 0, gist(&entry.fact))))
+        Ok(Some(agent.row(entry, RowKind::Recap, 0, counts)))
     }
 
     /// Takes note of what a model counted where we expected something.

@@ -1,6 +1,7 @@
 //! Proposing: facts that want to happen become a batch, if the rules allow it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
 use std::sync::Arc;
 
 use super::History;
@@ -289,8 +290,8 @@ impl<'a> Draft<'a> {
     }
 
     /// Places a fact; gives its entry. If it is refused, the draft is as it was.
-    pub fn try_place(&mut self, proposal: Proposal) -> Result<Seq, Refused> {
-        let (counts, takes) = (proposal.counts, proposal.takes);
+    pub fn try_place(&mut self, mut proposal: Proposal) -> Result<Seq, Refused> {
+        let (counts, takes) = (mem::take(&mut proposal.counts), proposal.takes);
         let (entry, record) = self.seal(proposal)?;
         let (entries, bytes) = self.room();
         if entries == 0 || record.size() > bytes {
@@ -320,8 +321,8 @@ impl<'a> Draft<'a> {
         })
     }
 
-    fn place(&mut self, proposal: Proposal) -> Result<(), Refused> {
-        let (counts, takes) = (proposal.counts, proposal.takes);
+    fn place(&mut self, mut proposal: Proposal) -> Result<(), Refused> {
+        let (counts, takes) = (mem::take(&mut proposal.counts), proposal.takes);
         let (entry, record) = self.seal(proposal)?;
         let row = self.history.apply_or_break(&entry, record.hash, counts)?;
         self.rows.extend(row.map(Arc::new));

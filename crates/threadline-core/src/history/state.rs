@@ -325,7 +325,7 @@ pub struct Finished {
     /// The tokens of its result.
     pub tokens: Levels<u32>,
     /// Its result in one line.
-    pub gist: String,
+    pub gist: Arc<str>,
     /// The tokens of that line.
     pub gist_tokens: u32,
 }

@@ -297,8 +297,8 @@ impl<'a> Deep<'a> {
         };
         let Some(replay) = &mut self.replay else { return Ok(None) };
         let taken = match adopted.as_ref().filter(|_| past.is_none()) {
-            Some(stored) => replay.take_with_sums_of(stored, entry, *hash, *counts),
-            None => replay.take(entry, *hash, *counts, past.as_ref()),
+            Some(stored) => replay.take_with_sums_of(stored, entry, *hash, counts.clone()),
+            None => replay.take(entry, *hash, counts.clone(), past.as_ref()),
         };
         match taken {
             Ok(row) => Ok(row.map(|row| self.as_counted(row, adopted.as_ref()))),

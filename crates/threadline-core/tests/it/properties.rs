@@ -128,6 +128,7 @@ proptest! {
     ) {
         let text = text.repeat(times);
         let terms = search::terms(&text);
+        prop_assert_eq!(search::joined_terms(&text), terms.join(" "));
         prop_assert!(search::matches(&terms, &search::phrases(&text.replace(['"', '“', '”'], " "))));
         for term in &terms {
             prop_assert!(term.len() <= search::TERM_CAP_BYTES);

@@ -155,7 +155,7 @@ async fn folding(setting: &Setting) -> Outcome<()> {
         let mut history = History::new();
         let start = Instant::now();
         for (_, entry, hash, counts) in &entries {
-            history.apply(entry, *hash, *counts)?;
+            history.apply(entry, *hash, counts.clone())?;
         }
         folding.add(rate(entries.len(), start.elapsed()));
     }

@@ -65,9 +65,8 @@ impl Agent {
         &mut self,
         entry: &Entry,
         kind: RowKind,
-        counts: Counts,
         live: u32,
-        gist: String,
+        counts: Counts,
     ) -> OutlineRow {
         // A recap stands in place of what it covers and adds nothing of its own.
         let recent = if kind == RowKind::Recap { 0 } else { counts.tokens.recent };
@@ -96,7 +95,7 @@ impl Agent {
             previous: self.row.replace(entry.seq),
             turn: self.turn.as_ref().map_or(Seq::ZERO, |turn| turn.start),
             exchange: self.exchanges,
-            gist: gist.into(),
+            gist: counts.line,
         }
     }
 }

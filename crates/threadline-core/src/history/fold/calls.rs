@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::super::counts::{Counts, result_gist};
+use super::super::counts::Counts;
 use super::super::entry::Entry;
 use super::super::fact::{
     AgentCalled, AgentReturned, ApprovalAsked, ApprovalGiven, CALL_AGENT, Effect, Status, ToolCall,
@@ -70,7 +70,7 @@ impl PathState {
             seq: entry.seq,
             status: finished.status,
             tokens: counts.tokens,
-            gist: result_gist(finished),
+            gist: counts.line,
             gist_tokens: counts.line_tokens,
         });
         if let Some(timer) = call.timer {

@@ -49,7 +49,7 @@ impl Passed {
             }
             // They were folded before, so they fold.
             if seq > history.head()
-                && history.apply_or_break(&folded.entry, folded.hash, folded.counts).is_ok()
+                && history.apply_or_break(&folded.entry, folded.hash, folded.counts.clone()).is_ok()
                 && let Some(row) = &folded.adopted
             {
                 history.adopt_sums(row);
