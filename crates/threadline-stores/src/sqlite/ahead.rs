@@ -3,11 +3,11 @@
 
 use rusqlite::{Connection, Row, params};
 use threadline_core::clock::Timestamp;
-use threadline_core::history::batch::{AgentSums, LastMessage};
+use threadline_core::history::batch::{AgentSums, LastMessage, State};
 use threadline_core::history::fact::{Digest, Money};
 use threadline_core::id::Seq;
 
-use super::conversation::{Open, keep_agents, message_number};
+use super::conversation::{Open, keep_agents, message_number, state, state_number};
 use super::error::{Failure, damaged};
 use super::number::{count, int, moment, seq_int};
 use super::read::one;
@@ -24,6 +24,7 @@ pub(super) struct Load {
     last: Option<Seq>,
     /// The agent that had to do with it, and its sums.
     agent: Option<(u32, Vec<u8>)>,
+    state: State,
 }
 
 impl Load {
@@ -32,6 +33,7 @@ impl Load {
         (messages, cost, message): Counted<'_>,
         last: Option<Seq>,
         agents: &[AgentSums],
+        state: State,
     ) -> Result<Option<Self>, Failure> {
         let agent = match agents {
             [] => None,
@@ -39,7 +41,7 @@ impl Load {
             [_, _, ..] => return Ok(None),
         };
         let message = message.filter(|_| last.is_none());
-        Ok(Some(Self { sums: bytes(&(messages, cost, message))?, last, agent }))
+        Ok(Some(Self { sums: bytes(&(messages, cost, message))?, last, agent, state }))
     }
 
     /// Whether it can stand beside the sums of an agent that are kept apart already.
@@ -66,12 +68,12 @@ impl Load {
         connection
             .prepare_cached(
                 "INSERT INTO ahead
-                   (conversation, head_seq, head_hash, active_at, sums, whose, agent, last_seq)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+                   (conversation, head_seq, head_hash, active_at, sums, whose, agent, last_seq, state)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
                  ON CONFLICT (conversation) DO UPDATE SET
                    head_seq = ?2, head_hash = ?3, active_at = ?4, sums = ?5,
                    whose = coalesce(?6, whose), agent = coalesce(?7, agent),
-                   last_seq = coalesce(?8, last_seq)",
+                   last_seq = coalesce(?8, last_seq), state = ?9",
             )?
             .execute(params![
                 conversation,
@@ -81,7 +83,8 @@ impl Load {
                 self.sums,
                 whose,
                 agent,
-                self.last.map(seq_int)
+                self.last.map(seq_int),
+                state_number(self.state),
             ])
             .map(drop)
     }
@@ -102,6 +105,7 @@ pub(super) struct Ahead {
     pub(super) messages: u64,
     pub(super) cost: Money,
     pub(super) last_message: Option<LastMessage>,
+    pub(super) state: State,
     /// The sums of the agent that had to do with it.
     pub(super) agent: Option<AgentSums>,
 }
@@ -110,7 +114,7 @@ impl Ahead {
     /// What the row of a conversation does not have, if there is anything.
     pub(super) fn of(connection: &Connection, num: i64) -> Result<Option<Self>, Failure> {
         let mut statement = connection.prepare_cached(
-            "SELECT head_seq, head_hash, active_at, sums, agent, last_seq FROM ahead
+            "SELECT head_seq, head_hash, active_at, sums, agent, last_seq, state FROM ahead
              WHERE conversation = ?1",
         )?;
         let mut rows = statement.query([num])?;
@@ -130,12 +134,16 @@ impl Ahead {
             last_message = Some(message_at(connection, open, Seq(count(last)))?);
         }
         let agent = row.get_ref(4)?.as_blob_or_null().unwrap_or_default();
-        Ok(Self { head, messages, cost, last_message, agent: agent.map(read).transpose()? })
+        let (agent, state) = (agent.map(read).transpose()?, state(row.get(6)?)?);
+        Ok(Self { head, messages, cost, last_message, state, agent })
     }
 
     /// Brings the row of a conversation up to its last entry.
     fn settle(&self, connection: &Connection, num: i64) -> Result<(), Failure> {
         keep_agents(connection, num, self.agent.as_slice())?;
+        connection
+            .prepare_cached("UPDATE conversation SET state = ?2 WHERE num = ?1 AND state <> ?2")?
+            .execute([num, state_number(self.state)])?;
         let counted = (self.messages, self.cost, self.last_message.as_ref());
         Ok(self.head.write(connection, num, counted)?)
     }

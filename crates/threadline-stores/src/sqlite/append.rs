@@ -19,7 +19,7 @@ use super::conversation::{
     state_number,
 };
 use super::error::Failure;
-use super::fresh::Tier;
+use super::fresh::{Tier, write_entry};
 use super::inbox;
 use super::number::{SEQ_MAX, entry_id, seq_int};
 use super::segments::hash_at;
@@ -46,7 +46,7 @@ pub(super) struct Ready {
     taken: Vec<Taken>,
     rewinds: Vec<(Seq, Seq)>,
     keys: Vec<Key>,
-    attachments: Vec<Digest>,
+    pub(super) attachments: Vec<Digest>,
     /// What changes in the conversation's row, to be kept apart if nothing else does.
     load: Option<Load>,
 }
@@ -126,7 +126,8 @@ impl Ready {
     /// every append, and a rewind forgets agents.
     pub(super) fn apart(mut self) -> Result<Self, StoreError> {
         if self.sums.labels.is_empty() && !self.rewinds() && !self.moved {
-            let load = Load::new(self.counted(), self.last_message(), &self.agents);
+            let load =
+                Load::new(self.counted(), self.last_message(), &self.agents, self.sums.state);
             self.load = load.map_err(|error| error.into_store_error("count a batch"))?;
         }
         Ok(self)
@@ -201,6 +202,7 @@ impl Ready {
         let mut insert_record = connection.prepare_cached(
             "INSERT INTO record (entry, envelope, body, salt, hash) VALUES (?1, ?2, ?3, ?4, ?5)",
         )?;
+        let mut insert_entry = connection.prepare_cached(tier.insert())?;
         for line in &self.entries {
             let (id, record) = (entry_id(log, line.seq), &line.record);
             insert_record.execute(params![
@@ -211,7 +213,12 @@ impl Ready {
                 record.hash.0
             ])?;
             let num = connection.last_insert_rowid();
-            tier.write(connection, (id, num, line.agent), line.row.as_deref())?;
+            let mut row = line.row.as_deref();
+            if matches!(tier, Tier::Settled) && line.agent != AgentId::FIRST {
+                let mut insert = connection.prepare_cached(Tier::Thread.insert())?;
+                write_entry(&mut insert, (id, num, line.agent), row.take())?;
+            }
+            write_entry(&mut insert_entry, (id, num, line.agent), row)?;
         }
         for (seq, to) in &self.rewinds {
             connection
@@ -221,14 +228,13 @@ impl Ready {
         Ok(())
     }
 
-    /// Refuses what names an attachment that is not kept, or a client key that is taken. Tells
-    /// whether it takes anything out of the inbox.
+    /// Refuses what is no batch, or has a client key that is taken. Tells whether it takes anything
+    /// out of the inbox.
     pub(super) fn check(
         &self,
         connection: &Connection,
         holder: &inbox::Holder,
     ) -> Result<bool, Failure> {
-        blobs::require(connection, &self.attachments)?;
         let waits = holder.check_keys(connection, &self.keys, &self.taken)?;
         self.check_entries()?;
         Ok(waits || !self.taken.is_empty())
@@ -256,19 +262,18 @@ impl Ready {
 
     /// What it changes in the row of its conversation, if that can be kept apart.
     fn apart_from(&self, known: &Known) -> Result<Option<&Load>, Failure> {
-        let apart = !self.changes_inbox() && self.keeps_row(known)?;
+        let apart = self.keeps_row(known)?;
         Ok(self.load.as_ref().filter(|load| apart && load.fits(known.whose)))
     }
 
-    /// Whether it leaves the conversation's row as it is, but for the sums that change with every
-    /// append and for when it is due.
+    /// Whether it leaves the conversation's row as it is, but for what can be kept apart and for when
+    /// it is due.
     fn keeps_row(&self, known: &Known) -> Result<bool, Failure> {
         let sums = &self.sums;
         Ok(known.origin == OWN
             && !self.moved
             && known.wake_at == sums.wake_at.map(Timestamp::micros)
             && known.archived == sums.archived
-            && known.state == state_number(sums.state)
             && known.labels == labels_text(&sums.labels)?
             && known.title == sums.title)
     }
@@ -303,12 +308,15 @@ pub(super) fn append(
         return settle(connection, &known, lease, ready);
     }
     let holder = inbox::Holder { num: known.num, id, is_fork: known.is_fork };
+    require_attachments(connection, around, &ready.attachments)?;
     let takes = ready.check(connection, &holder)?;
     if known.unindexed.is_none() {
         mark_unindexed(connection, known.tail_log)?;
     }
-    if let Some(load) = ready.apart_from(&known)? {
+    // What is taken out of the inbox changes when the conversation is due, which its row tells.
+    if let Some(load) = ready.apart_from(&known)?.filter(|_| !takes) {
         ready.write_entries(connection, known.tail_log, tier)?;
+        inbox::keep_keys(connection, known.num, &ready.keys)?;
         load.keep(connection, known.num, &ready.head())?;
         let known = Known {
             head: ready.head,
@@ -320,17 +328,34 @@ pub(super) fn append(
         around.remembered().keep(connection, id, known);
         return Ok(());
     }
-    if known.head > known.row_head {
-        if ready.is_instead_of(known.whose) {
-            ahead::forget(connection, known.num)?;
-        } else {
-            ahead::settle(connection, known.num)?;
-        }
-    }
+    let known = if known.head == known.row_head {
+        known
+    } else if ready.is_instead_of(known.whose) {
+        ahead::forget(connection, known.num)?;
+        known
+    } else {
+        ahead::settle(connection, known.num)?;
+        Known::get(connection, tenant, id)?
+    };
     ready.write(connection, known.tail_log, known.num, tier)?;
     let known = update(connection, tenant, id, &known, ready, takes)?;
     let known = Known { unindexed: Some(known.tail_log), ..known };
     around.remembered().keep(connection, id, known);
+    Ok(())
+}
+
+/// Refuses attachments that are not kept.
+fn require_attachments(
+    connection: &Connection,
+    around: &Around,
+    digests: &[Digest],
+) -> Result<(), Failure> {
+    if digests.is_empty() {
+        return Ok(());
+    }
+    let unknown = around.remembered().unknown(connection, digests);
+    blobs::require(connection, &unknown)?;
+    around.remembered().keep_attachments(unknown);
     Ok(())
 }
 
@@ -382,7 +407,8 @@ fn update(
         known.due_at
     };
     let labels = labels_text(&sums.labels)?;
-    if known.due_at != due_at || !ready.keeps_row(known)? {
+    let state = state_number(sums.state);
+    if known.due_at != due_at || known.row_state != state || !ready.keeps_row(known)? {
         connection
             .prepare_cached(
                 "UPDATE conversation SET origin = ?2, wake_at = ?3, due_at = ?4, archived = ?5,
@@ -395,7 +421,7 @@ fn update(
                 wake_at,
                 due_at,
                 sums.archived,
-                state_number(sums.state),
+                state,
                 labels,
                 sums.title
             ])?;
@@ -419,7 +445,7 @@ fn update(
         wake_at,
         due_at,
         archived: sums.archived,
-        state: state_number(sums.state),
+        row_state: state,
         labels,
         title: sums.title.clone(),
         ..*known

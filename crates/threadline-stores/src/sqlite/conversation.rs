@@ -44,7 +44,8 @@ pub(super) struct Known {
     pub(super) wake_at: Option<i64>,
     pub(super) due_at: Option<i64>,
     pub(super) archived: bool,
-    pub(super) state: i64,
+    /// The state that its row knows of.
+    pub(super) row_state: i64,
     pub(super) labels: Option<String>,
     pub(super) title: Option<String>,
     /// Whether it branched off another.
@@ -64,7 +65,7 @@ impl Known {
             .prepare_cached(
                 "SELECT num, coalesce(ahead.head_seq, c.head_seq),
                         coalesce(ahead.head_hash, c.head_hash), tail_log, created_at, origin,
-                        moved, epoch, claim, wake_at, due_at, archived, state, labels, title,
+                        moved, epoch, claim, wake_at, due_at, archived, c.state, labels, title,
                         forked_from IS NOT NULL, c.head_seq, whose, unindexed.log
                  FROM conversation c LEFT JOIN ahead ON ahead.conversation = c.num
                       LEFT JOIN unindexed ON unindexed.log = c.tail_log
@@ -86,7 +87,7 @@ impl Known {
                     wake_at: row.get(9)?,
                     due_at: row.get(10)?,
                     archived: row.get(11)?,
-                    state: row.get(12)?,
+                    row_state: row.get(12)?,
                     labels: row.get(13)?,
                     title: row.get(14)?,
                     is_fork: row.get(15)?,
@@ -147,9 +148,9 @@ pub(super) const LISTED: &str = "c.id, c.head_seq, c.head_hash, c.created_at, c.
 pub(super) fn listed(connection: &Connection, row: &Row<'_>) -> Result<Conversation, Failure> {
     let mut listed = in_row(row)?;
     if let Some(ahead) = Ahead::of(connection, row.get(19)?)? {
-        let Ahead { head, messages, cost, last_message, .. } = ahead;
+        let Ahead { head, messages, cost, last_message, state, agent: _ } = ahead;
         (listed.head, listed.head_hash, listed.active_at) = (head.seq, head.hash, head.at);
-        listed.sums = Sums { messages, cost, last_message, ..listed.sums };
+        listed.sums = Sums { messages, cost, last_message, state, ..listed.sums };
     }
     Ok(listed)
 }
@@ -315,7 +316,8 @@ pub(super) const fn state_number(state: State) -> i64 {
 /// The number of the state in which a turn can go on.
 pub(super) const WORKING: i64 = 1;
 
-fn state(number: i64) -> Result<State, Failure> {
+/// The state of a number.
+pub(super) fn state(number: i64) -> Result<State, Failure> {
     match number {
         0 => Ok(State::Resting),
         WORKING => Ok(State::Working),

@@ -8,6 +8,7 @@ use threadline_core::id::{ConversationId, Seq};
 use threadline_core::store::StoreError;
 
 use super::append::{Labelled, Ready, mark_unindexed, update_head};
+use super::blobs;
 use super::conversation::{Known, OWN, Open, labels_text, state_number};
 use super::error::Failure;
 use super::fresh::Tier;
@@ -41,6 +42,7 @@ pub(super) fn create(
         share_segments(connection, parent, num, at)?;
     }
     add_segment(connection, num, at.next(), num)?;
+    blobs::require(connection, &first.attachments)?;
     first.check(connection, &inbox::Holder { num, id, is_fork: base.is_some() })?;
     first.write(connection, num, num, Tier::Settled)?;
     mark_unindexed(connection, num)?;

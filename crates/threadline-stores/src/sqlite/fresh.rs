@@ -1,6 +1,6 @@
 //! Fresh entries: those that came together lie apart, and are moved to the others many at a time.
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Statement, params};
 use threadline_core::id::{AgentId, Seq};
 use threadline_core::outline::OutlineRow;
 
@@ -46,7 +46,8 @@ impl Tier {
         if at_once >= CROWD || tried { Self::Fresh } else { Self::Settled }
     }
 
-    const fn insert(self) -> &'static str {
+    /// What puts an entry there, for [`write_entry`].
+    pub(super) const fn insert(self) -> &'static str {
         macro_rules! insert_into {
             ($table:literal) => {
                 concat!(
@@ -64,39 +65,34 @@ impl Tier {
             Self::Thread => insert_into!("thread"),
         }
     }
+}
 
-    /// Writes an entry, with its outline row if models see it. Places and sums are kept by how far
-    /// they are from others: small numbers take little room.
-    pub(super) fn write(
-        self,
-        connection: &Connection,
-        (id, record, agent): (i64, i64, AgentId),
-        mut row: Option<&OutlineRow>,
-    ) -> rusqlite::Result<()> {
-        if matches!(self, Self::Settled) && agent != AgentId::FIRST {
-            Self::Thread.write(connection, (id, record, agent), row.take())?;
-        }
-        connection
-            .prepare_cached(self.insert())?
-            .execute(params![
-                id,
-                record,
-                agent.0,
-                row.map(|row| row.kind.number()),
-                row.map(|row| row.tokens.live),
-                row.map(|row| row.tokens.recent),
-                row.map(|row| row.tokens.gist),
-                row.map(|row| int(row.recent_sum)),
-                row.map(|row| int(row.live_sum).wrapping_sub(int(row.recent_sum))),
-                row.and_then(|row| row.previous.map(|previous| back(row.seq, previous))),
-                row.map(|row| back(row.seq, row.turn)),
-                row.map(|row| row.exchange),
-                row.map(|row| row.counter.0),
-                row.and_then(|row| results(&row.results)),
-                row.map(|row| &*row.gist),
-            ])
-            .map(drop)
-    }
+/// Writes an entry where a statement puts it, with its outline row if models see it. Places and sums
+/// are kept by how far they are from others: small numbers take little room.
+pub(super) fn write_entry(
+    insert: &mut Statement<'_>,
+    (id, record, agent): (i64, i64, AgentId),
+    row: Option<&OutlineRow>,
+) -> rusqlite::Result<()> {
+    insert
+        .execute(params![
+            id,
+            record,
+            agent.0,
+            row.map(|row| row.kind.number()),
+            row.map(|row| row.tokens.live),
+            row.map(|row| row.tokens.recent),
+            row.map(|row| row.tokens.gist),
+            row.map(|row| int(row.recent_sum)),
+            row.map(|row| int(row.live_sum).wrapping_sub(int(row.recent_sum))),
+            row.and_then(|row| row.previous.map(|previous| back(row.seq, previous))),
+            row.map(|row| back(row.seq, row.turn)),
+            row.map(|row| row.exchange),
+            row.map(|row| row.counter.0),
+            row.and_then(|row| results(&row.results)),
+            row.map(|row| &*row.gist),
+        ])
+        .map(drop)
 }
 
 /// Whether enough is fresh to be moved.

@@ -8,7 +8,7 @@ use rusqlite::{Connection, params};
 use threadline_core::history::fact::Digest;
 use threadline_core::history::record::Record;
 use threadline_core::id::Seq;
-use threadline_core::search::{terms, text_of};
+use threadline_core::search::{joined_terms, text_of};
 
 use super::error::Failure;
 use super::number::{count, entry_id, log_and_seq, seq_int};
@@ -94,7 +94,7 @@ impl Slice {
             self.bytes = self.bytes.saturating_sub(body.len());
             let terms = terms_of(row.get(1)?, body);
             if !terms.is_empty() {
-                insert.execute(params![id, terms.join(" ")])?;
+                insert.execute(params![id, terms])?;
             }
             (_, indexed) = log_and_seq(id);
         };
@@ -108,9 +108,9 @@ impl Slice {
     }
 }
 
-/// The terms of an entry. One that cannot be read has none; verifying tells of it, search need not.
-fn terms_of(envelope: Vec<u8>, body: Vec<u8>) -> Vec<String> {
+/// The terms of an entry, joined by blanks. One that cannot be read has none; verifying tells of it, search need not.
+fn terms_of(envelope: Vec<u8>, body: Vec<u8>) -> String {
     let record = Record { envelope, body, salt: [0; 16], hash: Digest([0; 32]) };
     let text = record.open().ok().and_then(|entry| text_of(&entry));
-    text.map(|text| terms(&text)).unwrap_or_default()
+    text.map(|text| joined_terms(&text)).unwrap_or_default()
 }

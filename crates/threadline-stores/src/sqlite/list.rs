@@ -32,38 +32,45 @@ pub(super) fn list(
     while let Some(row) = found.next()? {
         conversations.push(listed(connection, row)?);
     }
-    if by_row(listing) {
+    if by_row(&listing.filter, listing.sort) {
         return Ok(conversations);
     }
-    let mut statement = connection.prepare_cached(&ahead_sql(&listing.filter))?;
+    let mut statement = connection.prepare_cached(&ahead_sql(&listing.filter, listing.sort))?;
     let mut found = statement.query(params![tenant, at, id, most])?;
     while let Some(row) = found.next()? {
         conversations.push(listed(connection, row)?);
     }
-    conversations.sort_by_key(|conversation| Reverse(conversation.cursor(Sort::Active)));
+    conversations.sort_by_key(|conversation| Reverse(conversation.cursor(listing.sort)));
     conversations.truncate(listing.most);
     Ok(conversations)
 }
 
-/// Whether the order of a list is that of the rows, even of those that lag behind: one with a label
-/// never does.
-fn by_row(listing: &Listing) -> bool {
-    listing.sort == Sort::Created || matches!(listing.filter, Filter::Label(_))
+/// Whether a list and its order are those of the rows, even of those that lag behind. One with a
+/// label never does, and no other changes its archive or its first moment.
+fn by_row(filter: &Filter, sort: Sort) -> bool {
+    match filter {
+        Filter::Label(_) => true,
+        Filter::State(_) => false,
+        Filter::Current | Filter::Archived | Filter::All => sort == Sort::Created,
+    }
 }
 
 /// Those that are ahead of their rows: about a thousand at most, and none once nothing is written.
-/// What they are filtered by is never kept apart.
-fn ahead_sql(filter: &Filter) -> String {
+fn ahead_sql(filter: &Filter, sort: Sort) -> String {
     let shown = match filter {
         Filter::Current => "AND c.archived = 0".to_owned(),
         Filter::Archived => "AND c.archived = 1".to_owned(),
-        Filter::State(state) => format!("AND c.state = {}", state_number(*state)),
+        Filter::State(state) => format!("AND ahead.state = {}", state_number(*state)),
         Filter::All | Filter::Label(_) => String::new(),
+    };
+    let at = match sort {
+        Sort::Active => "ahead.active_at",
+        Sort::Created => "c.created_at",
     };
     format!(
         "SELECT {LISTED} FROM ahead CROSS JOIN conversation c ON c.num = ahead.conversation
-         WHERE c.tenant = ?1 AND (ahead.active_at, c.id) < (?2, ?3) {shown}
-         ORDER BY ahead.active_at DESC, c.id DESC LIMIT ?4"
+         WHERE c.tenant = ?1 AND ({at}, c.id) < (?2, ?3) {shown}
+         ORDER BY {at} DESC, c.id DESC LIMIT ?4"
     )
 }
 
@@ -82,7 +89,7 @@ fn sql(filter: &Filter, sort: Sort) -> String {
             .collect(),
         Filter::State(state) => vec![(false, *state), (true, *state)],
     };
-    let runs = runs.into_iter().map(|(archived, state)| run_sql(sort, archived, state));
+    let runs = runs.into_iter().map(|(archived, state)| run_sql(filter, sort, archived, state));
     let runs: Vec<_> = runs.collect();
     format!(
         "SELECT {LISTED} FROM ({} ORDER BY {at} DESC, id DESC LIMIT ?4) AS page
@@ -99,11 +106,12 @@ const fn column(sort: Sort) -> &'static str {
     }
 }
 
-fn run_sql(sort: Sort, archived: bool, state: State) -> String {
+fn run_sql(filter: &Filter, sort: Sort, archived: bool, state: State) -> String {
     let (archived, state) = (i64::from(archived), state_number(state));
-    let current = match sort {
-        Sort::Active => "AND NOT EXISTS (SELECT 1 FROM ahead WHERE ahead.conversation = num)",
-        Sort::Created => "",
+    let current = if by_row(filter, sort) {
+        ""
+    } else {
+        "AND NOT EXISTS (SELECT 1 FROM ahead WHERE ahead.conversation = num)"
     };
     let at = column(sort);
     format!(

@@ -14,6 +14,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("0002_ahead.sql"),
     include_str!("0003_fresh.sql"),
     include_str!("0004_last.sql"),
+    include_str!("0005_state.sql"),
 ];
 
 /// The version of a store's form, as its file says.

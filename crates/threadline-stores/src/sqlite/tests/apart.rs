@@ -1,7 +1,7 @@
 //! What appends keep apart from their conversation's row reads as if it were in it.
 
-use threadline_core::history::batch::AgentSums;
-use threadline_core::history::fact::Input;
+use threadline_core::history::batch::{AgentSums, State};
+use threadline_core::history::fact::{EndReason, Input, TurnEnded};
 use threadline_core::store::{Conversation, Filter, Listing, Sort};
 
 use super::*;
@@ -15,18 +15,26 @@ async fn told(store: &SqliteStore, ids: &[ConversationId]) -> Told {
         conversations.push(store.conversation(*id).await.unwrap());
         agents.push(store.agents(*id).await.unwrap());
     }
-    for sort in [Sort::Active, Sort::Created] {
-        let mut listing = Listing { filter: Filter::All, sort, after: None, most: 2 };
-        let mut list = Vec::new();
-        loop {
-            let page = store.list(&listing).await.unwrap();
-            let Some(last) = page.last() else { break };
-            listing.after = Some(last.cursor(sort));
-            list.extend(page.iter().map(|conversation| conversation.id));
+    let mut filters = vec![Filter::All, Filter::Current, Filter::Archived];
+    filters.extend([State::Resting, State::Working, State::Waiting].map(Filter::State));
+    for filter in filters {
+        for sort in [Sort::Active, Sort::Created] {
+            lists.push(listed(store, &filter, sort).await);
         }
-        lists.push(list);
     }
     (conversations, agents, lists)
+}
+
+/// All conversations of a list, in its order.
+async fn listed(store: &SqliteStore, filter: &Filter, sort: Sort) -> Vec<ConversationId> {
+    let mut listing = Listing { filter: filter.clone(), sort, after: None, most: 2 };
+    let mut list = Vec::new();
+    loop {
+        let page = store.list(&listing).await.unwrap();
+        let Some(last) = page.last() else { return list };
+        listing.after = Some(last.cursor(sort));
+        list.extend(page.iter().map(|conversation| conversation.id));
+    }
 }
 
 #[tokio::test]
@@ -47,19 +55,27 @@ async fn it_reads_as_if_it_were_in_the_row() {
         all.push((lease, proposed.history));
     }
     let ids: Vec<_> = all.iter().map(|(lease, _)| lease.conversation).collect();
-    // Runs of one agent are kept apart; another agent, or a rest, brings the row up to date.
-    let mut most_apart = 0;
-    for round in 0..24_usize {
+    // Runs of one agent are kept apart; another agent brings the row up to date.
+    let (mut most_apart, mut states_apart) = (0, 0);
+    for round in 0..48_usize {
         let (lease, history) = &mut all[(round * 7 / 2) % 4];
-        let agent = AgentId(if round % 5 < 3 { 1 } else { 2 });
-        let input = Proposal::new(agent, Input::from_person(format!("round {round}")), &Estimator);
-        let proposed = history.propose([input], world.stamp()).unwrap();
+        let agent = AgentId(if round % 10 < 7 { 1 } else { 2 });
+        let fact = match round % 3 {
+            0 => Fact::from(cancelled()),
+            _ => Fact::from(Input::from_person(format!("round {round}"))),
+        };
+        let proposal = Proposal::new(agent, fact, &Estimator);
+        let Ok(proposed) = history.propose([proposal], world.stamp()) else { continue };
         store.append(lease, &proposed.batch).await.unwrap();
         *history = proposed.history;
         let read = store.conversation(lease.conversation).await.unwrap();
         assert_eq!((read.head, read.head_hash), (history.head(), history.head_hash()));
         assert_eq!(read.sums, proposed.batch.sums);
         most_apart = most_apart.max(world.count("SELECT count(*) FROM ahead"));
+        states_apart += world.count(
+            "SELECT count(*) FROM ahead JOIN conversation c ON c.num = conversation
+             WHERE ahead.state <> c.state",
+        );
         if round % 6 == 5 {
             let before = told(&store, &ids).await;
             let elsewhere = told(&world.open(), &ids).await;
@@ -70,6 +86,75 @@ async fn it_reads_as_if_it_were_in_the_row() {
         }
     }
     assert!(most_apart > 2, "{most_apart} were ahead of their rows");
+    assert!(states_apart > 10, "{states_apart} states were other than the rows say");
+}
+
+/// A turn leaves the row alone, from its first input to its end, and is found by what is due.
+#[tokio::test]
+async fn a_turn_is_kept_apart_whole() {
+    let world = World::new();
+    let store = world.open();
+    let (id, history) = world.begin(&store).await;
+    let lease = store.acquire(id, TTL_MS).await.unwrap();
+    let row = "SELECT head_seq * 10 + state FROM conversation";
+    let before = world.count(row);
+    let said = Input { client_key: Some("k".into()), ..Input::from_person("hello") };
+    let said = Proposal::new(AgentId::FIRST, said, &Estimator);
+    let begun = history.propose([said], world.stamp()).unwrap();
+    store.append(&lease, &begun.batch).await.unwrap();
+    assert_eq!(store.conversation(id).await.unwrap().sums.state, State::Working);
+    assert_eq!(listed(&store, &Filter::State(State::Working), Sort::Active).await, [id]);
+    assert_eq!(listed(&store, &Filter::State(State::Resting), Sort::Created).await, []);
+    // Its key is known from now on.
+    let again = Proposal::new(
+        AgentId::FIRST,
+        Input { client_key: Some("k".into()), ..Input::from_person("other") },
+        &Estimator,
+    );
+    let again = begun.history.propose([again], world.stamp()).unwrap();
+    let refused = store.append(&lease, &again.batch).await.unwrap_err();
+    assert!(matches!(refused, StoreError::KeyConflict { .. }), "{refused:?}");
+    let end = Proposal::new(AgentId::FIRST, cancelled(), &Estimator);
+    let ended = begun.history.propose([end], world.stamp()).unwrap();
+    store.append(&lease, &ended.batch).await.unwrap();
+    assert_eq!(store.conversation(id).await.unwrap().sums.state, State::Resting);
+    assert_eq!(world.count(row), before, "the row was written");
+    // A turn that was left is found once its lease has ended.
+    let more = Proposal::new(AgentId::FIRST, Input::from_person("more"), &Estimator);
+    let more = ended.history.propose([more], world.stamp()).unwrap();
+    store.append(&lease, &more.batch).await.unwrap();
+    store.release(&lease).await.unwrap();
+    let claimed = store.claim(5, TTL_MS).await.unwrap();
+    assert_eq!(claimed.iter().map(|lease| lease.conversation).collect::<Vec<_>>(), [id]);
+}
+
+/// What was kept apart before states were has the state of its row.
+#[tokio::test]
+async fn what_earlier_forms_kept_apart_has_the_state_of_its_row() {
+    let world = World::new();
+    let store = world.open();
+    let (id, history) = world.begin(&store).await;
+    let lease = store.acquire(id, TTL_MS).await.unwrap();
+    let said = Proposal::new(AgentId::FIRST, Input::from_person("hello"), &Estimator);
+    let begun = history.propose([said], world.stamp()).unwrap();
+    store.append(&lease, &begun.batch).await.unwrap();
+    store.write("settle", 0, super::super::fresh::settle).await.unwrap();
+    let (batch, _) = world.batch(&begun.history, [note("more")]);
+    store.append(&lease, &batch).await.unwrap();
+    let as_before = |connection: &Connection| {
+        let sql = "ALTER TABLE ahead DROP COLUMN state; PRAGMA user_version = 4;";
+        Ok(connection.execute_batch(sql)?)
+    };
+    store.write("write as before", 0, as_before).await.unwrap();
+    drop(store);
+    let store = world.open();
+    assert_eq!(world.count("SELECT count(*) FROM ahead"), 1);
+    let read = store.conversation(id).await.unwrap();
+    assert_eq!((read.head, read.sums.state), (batch.head(), State::Working));
+}
+
+fn cancelled() -> TurnEnded {
+    TurnEnded { reason: EndReason::Cancelled, detail: String::new(), by: None }
 }
 
 fn named(name: &str) -> AgentJoined {

@@ -98,6 +98,7 @@ async fn a_store_from_before_threads_is_brought_to_the_newest_form() {
                  DROP VIEW threads; DROP VIEW entries; DROP VIEW moving;
                  DROP TABLE thread; DROP TABLE fresh;
                  ALTER TABLE ahead DROP COLUMN last_seq;
+                 ALTER TABLE ahead DROP COLUMN state;
                  CREATE TABLE fresh AS SELECT * FROM entry LIMIT 0;
                  CREATE VIEW entries AS SELECT * FROM entry;
                  CREATE INDEX entry_agent ON entry (agent) WHERE agent <> 1;
