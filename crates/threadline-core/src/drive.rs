@@ -22,6 +22,7 @@ mod cut;
 mod event;
 mod failing;
 mod items;
+mod lately;
 mod offering;
 mod peers;
 mod place;
@@ -45,6 +46,7 @@ use self::appending::Appending;
 use self::asking::Asking;
 use self::calls::{CallText, Running};
 use self::items::{Cancelling, Rewinding};
+use self::lately::Lately;
 use self::offering::Offer;
 use self::peers::Ended;
 use self::place::Landed;
@@ -72,11 +74,11 @@ pub struct Driver {
     /// What waits, as far as it is known here.
     inbox: BTreeMap<ItemNumber, Item>,
     /// What was taken here: a list that was read before that still has it.
-    taken: BTreeSet<ItemNumber>,
+    taken: Lately<ItemNumber>,
     /// What goes in at once.
     offer: Option<Offer>,
     /// The keys of what went in at once here: a list that was read before that may have them.
-    said: BTreeSet<Arc<str>>,
+    said: Lately<Arc<str>>,
     /// What is placed and waits for a request; never beside an append under way.
     filled: Option<Filled>,
     /// The append under way.
@@ -145,9 +147,9 @@ impl Driver {
             widgets: opening.widgets,
             texts: BTreeMap::new(),
             inbox: BTreeMap::new(),
-            taken: BTreeSet::new(),
+            taken: Lately::default(),
             offer: None,
-            said: BTreeSet::new(),
+            said: Lately::default(),
             filled: None,
             appending: None,
             landed: VecDeque::new(),
@@ -214,7 +216,7 @@ impl Driver {
             Event::Begin | Event::Due => {}
             Event::Arrived(items) => {
                 let new = items.into_iter().filter(|(number, item)| {
-                    !self.taken.contains(number) && !self.said.contains(&item.client_key)
+                    !self.taken.has(number) && !self.said.has(&item.client_key)
                 });
                 self.inbox.extend(new);
             }

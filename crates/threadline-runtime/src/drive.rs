@@ -37,6 +37,8 @@ pub struct Drive {
     work: Work,
     feed: Arc<Feed>,
     door: Arc<Door>,
+    /// Whether there was a knock that nothing may have come of.
+    knocked: bool,
     /// What was offered and has no answer yet.
     offer: Option<Offer>,
     look_at: Instant,
@@ -78,6 +80,9 @@ pub enum DriveError {
     /// The driver stopped.
     #[error(transparent)]
     Stopped(#[from] Stopped),
+    /// Something that it called panicked: a provider, a widget, a store.
+    #[error("a panic while the conversation was driven: {0}")]
+    Panicked(String),
 }
 
 impl Drive {
@@ -116,6 +121,7 @@ impl Drive {
             work,
             feed,
             door,
+            knocked: false,
             offer: None,
             look_at,
             looking: false,
@@ -189,9 +195,15 @@ impl Drive {
         Ok(queued.taken)
     }
 
-    /// Waits until there may be something to do again.
+    /// Waits until there may be something to do again, or until what it was knocked for turned out
+    /// to be nothing.
     pub async fn wait(&mut self) -> Result<(), DriveError> {
         while self.rest.is_some() {
+            if !self.looking && std::mem::take(&mut self.knocked) {
+                // It may have been for a time that has come.
+                self.tell(Event::Due);
+                break;
+            }
             if let Some(stopped) = &self.stopped {
                 return Err(stopped.clone().into());
             }
@@ -240,6 +252,7 @@ impl Drive {
     }
 
     fn open_door(&mut self) {
+        self.knocked = true;
         let Before { inbox, offers } = self.door.open();
         if inbox {
             self.look();
@@ -278,7 +291,10 @@ impl Drive {
                         return Some(event);
                     }
                 }
-                () = door.knocked() => self.open_door(),
+                () = door.knocked() => {
+                    self.open_door();
+                    return None;
+                }
                 Some(done) = self.work.next() => return self.done(done),
             }
         }

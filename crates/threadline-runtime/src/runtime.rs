@@ -2,9 +2,11 @@
 //! driven in the background.
 
 use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use threadline_core::clock::Timestamp;
 use threadline_core::drive::{Notice, Rest};
 use threadline_core::history::batch::State as Doing;
@@ -21,6 +23,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::door::{Door, Offer};
 use crate::drive::{Drive, DriveError, Stepped};
 use crate::feed::{Feed, News, Watcher};
+use crate::toolbox::panic_text;
 use crate::work::ITEMS;
 use crate::world::World;
 
@@ -320,15 +323,36 @@ impl Runtime {
         settled: &mut u64,
     ) -> Result<Option<Rest>, DriveError> {
         let mut drive = self.drive(id).await?;
+        let driven = AssertUnwindSafe(self.drive_on(&mut drive, known, settled));
+        let rest = match driven.catch_unwind().await {
+            Ok(driven) => driven?,
+            Err(panic) => {
+                // What is durable is whole: whoever drives it next goes on from there.
+                drive.release().await?;
+                return Err(DriveError::Panicked(panic_text(&*panic)));
+            }
+        };
+        let wakes_at = drive.wakes_at();
+        drive.release().await?;
+        match rest {
+            Some(rest) => self.wait_without_lease(known, *settled, rest, wakes_at).await,
+            None => Ok(Some(Rest::Idle)),
+        }
+    }
+
+    /// Drives to rest, and keeps at hand for a while. None if all driving ends before that.
+    async fn drive_on(
+        &self,
+        drive: &mut Drive,
+        known: &Known,
+        settled: &mut u64,
+    ) -> Result<Option<Rest>, DriveError> {
         let linger = Duration::from_millis(self.world().pace.linger_ms);
         loop {
             let pokes = known.state.borrow().pokes;
             let stepped = tokio::select! {
                 biased;
-                () = self.0.stopping.cancelled() => {
-                    drive.release().await?;
-                    return Ok(Some(Rest::Idle));
-                }
+                () = self.0.stopping.cancelled() => return Ok(None),
                 stepped = drive.step() => stepped?,
             };
             let rest = match stepped {
@@ -353,12 +377,9 @@ impl Runtime {
                 () = self.0.stopping.cancelled() => false,
                 waited = tokio::time::timeout(linger, drive.wait()) => waited.is_ok(),
             };
-            if waited {
-                continue;
+            if !waited {
+                return Ok(Some(rest));
             }
-            let wakes_at = drive.wakes_at();
-            drive.release().await?;
-            return self.wait_without_lease(known, pokes, rest, wakes_at).await;
         }
     }
 

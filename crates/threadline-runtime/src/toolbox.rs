@@ -1,5 +1,6 @@
 //! The toolbox: runs calls within their bounds, whatever their tools do.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -74,7 +75,7 @@ async fn bounded(
         biased;
         joined = tasks.join_next() => match joined {
             Some(Ok(outcome)) => return outcome,
-            Some(Err(error)) if error.is_panic() => format!("the tool panicked: {}", panic_text(error)),
+            Some(Err(error)) if error.is_panic() => format!("the tool panicked: {}", panic_text(&*error.into_panic())),
             Some(Err(_)) | None => "the tool was stopped before it answered".to_owned(),
         },
         () = timed_out => {
@@ -91,8 +92,8 @@ async fn bounded(
     ToolOutcome::NoAnswer(ToolResult { error, ..ToolResult::text(words) })
 }
 
-fn panic_text(error: tokio::task::JoinError) -> String {
-    let panic = error.into_panic();
+/// What a panic said.
+pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
     text.unwrap_or_else(|| "without a word".to_owned())

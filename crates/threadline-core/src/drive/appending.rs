@@ -79,7 +79,7 @@ impl Driver {
                 continue;
             }
             self.inbox.remove(&taken.item);
-            self.taken.insert(taken.item);
+            self.taken.note(taken.item);
         }
         if let Some(key) = offered {
             self.offer_is_durable(key);

@@ -66,7 +66,7 @@ impl Driver {
     /// that was read before has it.
     pub(super) fn offer_is_durable(&mut self, key: Arc<str>) {
         self.inbox.retain(|_, item| item.client_key != key);
-        self.said.insert(key);
+        self.said.note(key);
     }
 
     /// The store refuses what was to go in at once: all that was placed with it goes. Nothing else

@@ -1,10 +1,19 @@
 //! What providers do wrong: each failure is on record, is tried again where that may help, and
 //! ends the turn in words where it does not.
 
-use insta::assert_snapshot;
-use threadline_core::history::fact::{Fact, FailureKind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::house::{House, house};
+use insta::assert_snapshot;
+use threadline_core::drive::{Limits, Rest};
+use threadline_core::history::fact::{Fact, FailureKind, Input};
+use threadline_core::inbox::Body;
+use threadline_core::provider::{DeltaStream, Provider, Request};
+use threadline_providers::models::StaticModels;
+use threadline_providers::scripted::Scripted;
+use threadline_runtime::Settled;
+
+use crate::house::{House, assistant, house, house_of};
 
 async fn failures(house: &House) -> Vec<(FailureKind, bool)> {
     let facts = house.entries().await.into_iter().map(|entry| entry.fact);
@@ -131,5 +140,49 @@ async fn duplicate_ids_and_a_cut_answer_do_no_harm() {
     user {"client_key":"k3"}: three
     assistant asks scripted/scripted
     assistant (blocked):
+    "#);
+}
+
+/// A model whose adapter has a bug.
+struct Buggy {
+    scripted: Scripted,
+    panics: AtomicU32,
+}
+
+impl Provider for Buggy {
+    fn invoke(&self, request: Request) -> DeltaStream {
+        let left =
+            self.panics.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1));
+        assert!(left.is_err(), "as it was told");
+        self.scripted.invoke(request)
+    }
+}
+
+/// A panic below the driver is told to whoever waits, and holds nothing: what is said next is
+/// answered at once, and what was said before too.
+#[tokio::test]
+async fn a_provider_that_panics_is_told_and_the_conversation_goes_on() {
+    let scripted = Scripted::new("turn else\n say Hello, {input}.".parse().unwrap());
+    let buggy = Buggy { scripted, panics: AtomicU32::new(2) };
+    let models = Arc::new(StaticModels::new([Scripted::target()]));
+    let house = house_of((Arc::new(buggy), models), assistant(), Limits::default()).await;
+    house.submit("k1", Body::Input(Input::from_person("one"))).await;
+    match house.runtime.settled(house.id).await {
+        Settled::Failed(error) => {
+            assert_snapshot!(error, @"a panic while the conversation was driven: as it was told")
+        }
+        Settled::Resting(rest) => panic!("it rests: {rest:?}"),
+    }
+    // The second panic is that of a driver that was asked to try again.
+    house.runtime.start(house.id);
+    assert!(matches!(house.runtime.settled(house.id).await, Settled::Failed(_)));
+    assert_eq!(house.say("k2", "two").await, Rest::Idle);
+    assert_snapshot!(house.story().await, @r#"
+    user {"client_key":"k1"}: one
+    assistant asks scripted/scripted
+    assistant: Hello, one.
+    user {"client_key":"k2"}: two
+    assistant asks scripted/scripted
+    assistant: Hello, two.
     "#);
 }

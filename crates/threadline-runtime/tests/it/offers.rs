@@ -8,8 +8,9 @@ use threadline_core::drive::Rest;
 use threadline_core::history::fact::{Attachment, Digest, Input};
 use threadline_core::id::Seq;
 use threadline_core::inbox::{Body, Item, ItemNumber, Mode};
-use threadline_core::store::StoreError;
+use threadline_core::store::{Store as _, StoreError};
 use threadline_runtime::{Drive, Pace, Runtime, Stepped};
+use tokio::time::Instant;
 
 use crate::house::{House, house, item};
 
@@ -88,6 +89,28 @@ async fn what_cannot_be_taken_is_refused_in_words_and_the_conversation_goes_on()
     assistant asks scripted/scripted
     assistant: Hello, three.
     "#);
+}
+
+/// Whoever waits for a rest need not wait until the driver goes home, if there was nothing to do.
+#[tokio::test(start_paused = true)]
+async fn a_look_that_finds_nothing_is_told_at_once() {
+    let linger_ms = 60_000;
+    let house = lingering(linger_ms).await;
+    house.say("k1", "one").await;
+    let before = Instant::now();
+    house.runtime.start(house.id);
+    assert_eq!(house.rest().await, Rest::Idle);
+    // One that is declined, and that the inbox refuses too.
+    let long = said(&"k".repeat(300), "long");
+    house.runtime.submit(house.id, &long).await.unwrap_err();
+    assert_eq!(house.rest().await, Rest::Idle);
+    assert!(before.elapsed() < Duration::from_secs(1), "{:?}", before.elapsed());
+    // It is still at hand, and goes home in the end.
+    assert_eq!(house.runtime.submit(house.id, &said("k2", "two")).await.unwrap(), Some(Seq(6)));
+    assert_eq!(house.rest().await, Rest::Idle);
+    tokio::time::sleep(Duration::from_millis(linger_ms + 1_000)).await;
+    let lease = house.memory.another_owner("another".to_owned()).acquire(house.id, 1_000).await;
+    lease.unwrap();
 }
 
 /// However drivers come and go, everything that was said is answered once, in its order.
