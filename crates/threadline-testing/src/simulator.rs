@@ -70,6 +70,8 @@ pub struct Directed {
     pub class: Class,
     /// Whether it is one of several agents that call each other and wait.
     pub team: bool,
+    /// Whether drivers stay at hand while they rest, and are offered what is said.
+    pub offers: bool,
 }
 
 /// What came of a run.

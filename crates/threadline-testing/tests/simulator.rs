@@ -110,22 +110,23 @@ fn seeds() {
     }
 }
 
-/// A fixed conversation: how many calls at once, what running them again does, and whether several
-/// agents take part.
-type Fixed = (u32, Class, bool);
+/// A fixed conversation of one agent with so many calls at once, in which nothing goes wrong.
+const fn alone(calls: u32, class: Class) -> Directed {
+    Directed { fault: None, at: 0, calls, class, team: false, offers: false }
+}
 
-/// One agent with calls, and several who call each other and wait.
-const FIXED: [Fixed; 5] = [
-    (1, Class::Once, false),
-    (1, Class::Idempotent, false),
-    (3, Class::Once, false),
-    (3, Class::Idempotent, false),
-    (1, Class::Idempotent, true),
+/// One agent with calls, one to whom all is said at once, and several who call each other and wait.
+const FIXED: [Directed; 6] = [
+    alone(1, Class::Once),
+    alone(1, Class::Idempotent),
+    alone(3, Class::Once),
+    alone(3, Class::Idempotent),
+    Directed { offers: true, ..alone(1, Class::Once) },
+    Directed { team: true, ..alone(1, Class::Idempotent) },
 ];
 
-fn directed(fault: Option<Fault>, at: u64, (calls, class, team): Fixed) -> Options {
-    let directed = Directed { fault, at, calls, class, team };
-    Options { course: Course::Directed(directed), traced: false }
+fn run_directed(directed: Directed) -> Report {
+    run(1, &Options { course: Course::Directed(directed), traced: false })
 }
 
 /// Every fault before every command and every event of a fixed conversation.
@@ -133,25 +134,23 @@ fn directed(fault: Option<Fault>, at: u64, (calls, class, team): Fixed) -> Optio
 fn every_fault_at_every_place() {
     let mut cells = Vec::new();
     for fixed in FIXED {
-        let calm = run(1, &directed(None, 0, fixed));
+        let calm = run_directed(fixed);
         assert!(calm.failure.is_none(), "{:?}", calm.failure);
         assert!(calm.boundaries > 50, "{} places are too few", calm.boundaries);
-        if fixed.2 {
-            for mark in TEAM {
-                assert!(calm.coverage.of(*mark) > 0, "it lacks: {}", mark.name());
-            }
+        let marks = if fixed.team { TEAM } else { &[] };
+        for mark in marks.iter().chain(fixed.offers.then_some(&Mark::Offered)) {
+            assert!(calm.coverage.of(*mark) > 0, "it lacks: {}", mark.name());
         }
         for fault in Fault::ALL {
-            cells.extend((0..calm.boundaries).map(|at| (*fault, at, fixed)));
+            let places = 0..calm.boundaries;
+            cells.extend(places.map(|at| Directed { fault: Some(*fault), at, ..fixed }));
         }
     }
     let failures = Mutex::new(Vec::new());
     for_all(u64::try_from(cells.len()).unwrap(), |cell| {
-        let (fault, at, fixed) = cells[usize::try_from(cell).unwrap()];
-        let report = run(1, &directed(Some(fault), at, fixed));
-        if let Some(failure) = report.failure {
-            let text = format!("{fault:?} before {at}, {fixed:?}: {failure}");
-            failures.lock().unwrap().push(text);
+        let cell = cells[usize::try_from(cell).unwrap()];
+        if let Some(failure) = run_directed(cell).failure {
+            failures.lock().unwrap().push(format!("{cell:?}: {failure}"));
         }
     });
     let failures = failures.into_inner().unwrap();

@@ -4,7 +4,7 @@ use threadline_core::drive::Limits;
 use threadline_core::history::fact::FailureKind;
 use threadline_core::policy::Rule;
 
-use super::rules;
+use super::{Directed, rules};
 use crate::ids::Choices;
 
 /// Something that goes wrong at one place of a run.
@@ -247,7 +247,7 @@ impl Swarm {
     }
 
     /// Nothing goes wrong but for one fault at one place.
-    pub(super) fn directed(fault: Option<Fault>, at: u64, team: bool) -> Self {
+    pub(super) fn directed(Directed { fault, at, team, offers, .. }: Directed) -> Self {
         Self {
             store: 0,
             lost: 0,
@@ -268,9 +268,9 @@ impl Swarm {
             team,
             team_calls: 0,
             silent: 0,
-            offers: 0,
+            offers: if offers { 100 } else { 0 },
             timer_ms: None,
-            lingers: false,
+            lingers: offers,
             limits: limits(),
             policy: Vec::new(),
         }

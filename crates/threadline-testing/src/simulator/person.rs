@@ -317,8 +317,8 @@ impl World {
 
     /// The worker that a letter is offered to, if it is: one whose driver rests.
     fn takes_offers(&mut self, item: &Item) -> Option<usize> {
-        let offers = matches!((&self.course, &item.body), (Course::Drawn, Body::Input(_)));
-        if !offers || !self.draws.person.percent(self.swarm.offers) {
+        let is_input = matches!(item.body, Body::Input(_));
+        if !is_input || !self.draws.person.percent(self.swarm.offers) {
             return None;
         }
         let held = self.store.lease.map(|(fence, _)| fence);

@@ -106,9 +106,7 @@ impl World {
         let mut choices = Choices::new(seed);
         let swarm = match options.course {
             Course::Drawn => Swarm::drawn(&mut choices),
-            Course::Directed(directed) => {
-                Swarm::directed(directed.fault, directed.at, directed.team)
-            }
+            Course::Directed(directed) => Swarm::directed(directed),
         };
         let mut split = || Choices::new(choices.any());
         let draws = Draws {
