@@ -60,14 +60,7 @@ impl Material {
             // Nothing is left to read: there is no more to be asked for.
             return Ok(Self { plan: Plan::empty(ask), entries: BySeq::new() });
         };
-        let mut entries: Vec<(Seq, Arc<Entry>)> = Vec::new();
-        for seq in plan.entries() {
-            let Some(found) = entry(seq) else { continue };
-            let results = found.sealed().iter().filter_map(|seq| Some((*seq, entry(*seq)?)));
-            entries.extend(results);
-            entries.push((seq, found));
-        }
-        Ok(Self { plan: *plan, entries: entries.into_iter().collect() })
+        Ok(Self { entries: BySeq::with_sealed(plan.entries(), entry), plan: *plan })
     }
 }
 

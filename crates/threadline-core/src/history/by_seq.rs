@@ -1,5 +1,8 @@
 //! Things by their place in a history.
 
+use std::sync::Arc;
+
+use super::entry::Entry;
 use crate::id::Seq;
 
 /// Things by the entry that they belong to, in its order.
@@ -83,6 +86,21 @@ impl<T> BySeq<T> {
 
     fn place(&self, seq: Seq) -> Result<usize, usize> {
         self.0.binary_search_by_key(&seq, |(seq, _)| *seq)
+    }
+}
+
+impl BySeq<Arc<Entry>> {
+    /// Some entries with the results that they seal, as far as they are at hand.
+    pub fn with_sealed(
+        seqs: impl IntoIterator<Item = Seq>,
+        at_hand: impl Fn(Seq) -> Option<Arc<Entry>>,
+    ) -> Self {
+        let mut entries = Vec::new();
+        for entry in seqs.into_iter().filter_map(&at_hand) {
+            entries.extend(entry.sealed().iter().copied().filter_map(&at_hand));
+            entries.push(entry);
+        }
+        entries.into_iter().map(|entry| (entry.seq, entry)).collect()
     }
 }
 

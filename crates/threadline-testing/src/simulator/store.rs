@@ -439,7 +439,6 @@ impl Store {
     /// What a recap is written from.
     pub(super) fn gather_recap(&self, gather: &GatherRecap) -> Option<RecapSource> {
         let GatherRecap { history, unstored, ask } = gather;
-        let entry = |seq: Seq| Some((seq, self.entry(unstored.as_deref(), seq)?));
         let mut rows = RecapRows::default();
         let mut next = history.agent(ask.agent).and_then(|agent| agent.row);
         while let Some(row) = next.and_then(|seq| self.row(unstored.as_deref(), seq)) {
@@ -448,12 +447,8 @@ impl Store {
                 break;
             }
         }
-        let mut entries = BySeq::new();
-        for (seq, read) in rows.entries(ask).into_iter().filter_map(entry) {
-            entries.extend(read.sealed().iter().copied().filter_map(entry));
-            entries.insert(seq, read);
-        }
-        rows.source(ask, &entries)
+        let entry = |seq| self.entry(unstored.as_deref(), seq);
+        rows.source(ask, &BySeq::with_sealed(rows.entries(ask), entry))
     }
 
     /// The state that a rewind leads to, and what became later of what was open there.

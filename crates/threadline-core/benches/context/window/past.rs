@@ -91,13 +91,8 @@ impl Moment {
                 }
             }
         };
-        let mut entries = BySeq::new();
-        for seq in plan.entries() {
-            let Some(found) = self.past.entries.get(&seq) else { continue };
-            let known = |seq: &Seq| Some((*seq, Arc::clone(self.past.entries.get(seq)?)));
-            entries.extend(found.sealed().iter().filter_map(known));
-            entries.insert(seq, Arc::clone(found));
-        }
+        let known = |seq| self.past.entries.get(&seq).cloned();
+        let entries = BySeq::with_sealed(plan.entries(), known);
         Ok((outlook, Material { plan, entries }))
     }
 
