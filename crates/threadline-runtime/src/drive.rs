@@ -32,8 +32,8 @@ pub struct Drive {
     lease: Lease,
     /// Until when the lease is good as far as this process can tell.
     lease_good: Instant,
-    renew_at: Instant,
-    renewing: bool,
+    /// When it is to be renewed; none while it is.
+    renew_at: Option<Instant>,
     work: Work,
     feed: Arc<Feed>,
     door: Arc<Door>,
@@ -112,8 +112,7 @@ impl Drive {
         let look_at = now + Duration::from_millis(world.pace.inbox_ms);
         let mut drive = Self {
             lease_good: now + Duration::from_millis(world.pace.lease_ms),
-            renew_at: now + Duration::from_millis(world.pace.lease_ms / 3),
-            renewing: false,
+            renew_at: Some(now + Duration::from_millis(world.pace.lease_ms / 3)),
             world,
             conversation: id,
             driver,
@@ -302,9 +301,8 @@ impl Drive {
 
     /// Sets the alarm, unless it is set for that time or an earlier one.
     fn set_alarm(&mut self) {
-        let renew_at = (!self.renewing).then_some(self.renew_at);
         let look_at = (!self.looking).then_some(self.look_at);
-        if let Some(next) = [renew_at, look_at, self.wake_at].into_iter().flatten().min()
+        if let Some(next) = [self.renew_at, look_at, self.wake_at].into_iter().flatten().min()
             && self.alarm_at.is_none_or(|set| next < set)
         {
             self.alarm_at = Some(next);
@@ -315,8 +313,7 @@ impl Drive {
     /// Does what is to be done by now; gives what the driver is to know of it.
     fn time_has_come(&mut self) -> Option<Event> {
         let now = Instant::now();
-        if !self.renewing && self.renew_at <= now {
-            self.renewing = true;
+        if self.renew_at.take_if(|at| *at <= now).is_some() {
             self.work.renew(&self.lease);
         }
         if !self.looking && self.look_at <= now {
@@ -349,6 +346,8 @@ impl Drive {
             Done::Streamed(streamed) => Some(self.work.streamed(*streamed)),
             Done::Inbox(items) => {
                 self.looking = false;
+                // Whoever could not look does not know that there is nothing.
+                self.knocked &= items.is_ok();
                 let items = items.unwrap_or_default();
                 self.arrived(&items);
                 if std::mem::take(&mut self.look_again) {
@@ -356,10 +355,7 @@ impl Drive {
                 }
                 (!items.is_empty()).then_some(Event::Arrived(items))
             }
-            Done::Renewed(renewed) => {
-                self.renewing = false;
-                self.renewed(renewed)
-            }
+            Done::Renewed(renewed) => self.renewed(renewed),
         }
     }
 
@@ -377,7 +373,7 @@ impl Drive {
         match renewed {
             Ok(lease) => {
                 self.lease = lease;
-                self.renew_at = now + third;
+                self.renew_at = Some(now + third);
                 self.lease_good = now + third * 3;
                 None
             }
@@ -387,7 +383,7 @@ impl Drive {
                 if now >= self.lease_good {
                     return Some(Event::LeaseLost);
                 }
-                self.renew_at = now + third.min(Duration::from_secs(1));
+                self.renew_at = Some(now + third.min(Duration::from_secs(1)));
                 None
             }
         }

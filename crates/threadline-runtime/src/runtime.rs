@@ -1,12 +1,14 @@
 //! Conversations by id: create them, put things into their inbox, watch them, and have them
 //! driven in the background.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use threadline_core::clock::Timestamp;
 use threadline_core::drive::{Notice, Rest};
 use threadline_core::history::batch::State as Doing;
@@ -280,7 +282,7 @@ impl Runtime {
         let mut told = false;
         loop {
             let mut pokes = known.state.borrow().pokes;
-            let settled = match self.drive_until_rest(id, &known, &mut pokes).await {
+            let settled = match caught(self.drive_until_rest(id, &known, &mut pokes)).await {
                 Ok(None) => continue,
                 Ok(Some(rest)) => Settled::Resting(rest),
                 Err(DriveError::Store(held @ StoreError::Held { .. })) => {
@@ -323,15 +325,15 @@ impl Runtime {
         settled: &mut u64,
     ) -> Result<Option<Rest>, DriveError> {
         let mut drive = self.drive(id).await?;
-        let driven = AssertUnwindSafe(self.drive_on(&mut drive, known, settled));
-        let rest = match driven.catch_unwind().await {
-            Ok(driven) => driven?,
-            Err(panic) => {
-                // What is durable is whole: whoever drives it next goes on from there.
-                drive.release().await?;
-                return Err(DriveError::Panicked(panic_text(&*panic)));
+        let driven = caught(self.drive_on(&mut drive, known, settled)).await;
+        if let Err(panic @ DriveError::Panicked(_)) = driven {
+            // What is durable is whole: whoever drives it next goes on from there.
+            if let Err(error) = caught(async { Ok(drive.release().await?) }).await {
+                tracing::warn!(target: "History", conversation = %id, %error, "kept a lease");
             }
-        };
+            return Err(panic);
+        }
+        let rest = driven?;
         let wakes_at = drive.wakes_at();
         drive.release().await?;
         match rest {
@@ -409,6 +411,15 @@ impl Runtime {
             all.remove(&id);
         }
     }
+}
+
+/// What comes of driving; a panic is an error, too.
+fn caught<'a, T: 'a>(
+    driving: impl Future<Output = Result<T, DriveError>> + Send + 'a,
+) -> BoxFuture<'a, Result<T, DriveError>> {
+    let told = |panic: Box<dyn Any + Send>| Err(DriveError::Panicked(panic_text(&*panic)));
+    let driven = AssertUnwindSafe(driving).catch_unwind();
+    driven.map(move |driven| driven.unwrap_or_else(told)).boxed()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

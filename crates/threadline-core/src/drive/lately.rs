@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-/// How many are remembered: far more than can happen while a list is read. A list that is older than
-/// that is not trusted but told from by the store, which knows all of them.
+/// How many are remembered: far more than can happen while a list is read. What a list still had from
+/// before that would be refused by the store, which knows all of them.
 const CAP: usize = 1024;
 
 /// The last of some things.

@@ -23,6 +23,7 @@ use super::state::{
 use crate::clock::Timestamp;
 use crate::id::{AgentId, Seq};
 use crate::outline::{OutlineRow, RowKind};
+use crate::tokens::CounterId;
 
 /// The most agents of a conversation.
 pub const AGENTS_CAP: usize = 1024;
@@ -120,7 +121,9 @@ impl PathState {
             }
             Fact::Input(input) => return self.input(entry, input, counts).map(Some),
             Fact::Output(output) => return self.output(entry, output, counts).map(Some),
-            Fact::ToolResults(results) => return self.seal(entry, results, counts).map(Some),
+            Fact::ToolResults(results) => {
+                return self.seal(entry, results, counts.counter).map(Some);
+            }
             Fact::InvocationStarted(started) => {
                 let agent = self.agent_mut(entry.agent)?;
                 match started.purpose {
@@ -361,7 +364,7 @@ impl PathState {
         &mut self,
         entry: &Entry,
         results: &ToolResults,
-        counts: Counts,
+        counter: CounterId,
     ) -> Result<OutlineRow, Rule> {
         let agent = self.agent_mut(entry.agent)?;
         let Stage::Calling(open) = &agent.stage else {
@@ -396,7 +399,7 @@ impl PathState {
         if let Some(turn) = &mut agent.turn {
             turn.forget_failures();
         }
-        let counts = Counts { tokens, line, ..counts };
+        let counts = Counts { tokens, line, line_tokens: 0, counter };
         let row = agent.row(entry, RowKind::Results, live, counts);
         Ok(OutlineRow { results: each, ..row })
     }

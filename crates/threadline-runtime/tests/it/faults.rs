@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use insta::assert_snapshot;
 use threadline_core::drive::{Limits, Rest};
 use threadline_core::history::fact::{Fact, FailureKind, Input};
 use threadline_core::inbox::Body;
-use threadline_core::provider::{DeltaStream, Provider, Request};
+use threadline_core::provider::{DeltaStream, Models, Provider, Request, Target};
 use threadline_providers::models::StaticModels;
 use threadline_providers::scripted::Scripted;
 use threadline_runtime::Settled;
@@ -169,7 +170,7 @@ async fn a_provider_that_panics_is_told_and_the_conversation_goes_on() {
     house.submit("k1", Body::Input(Input::from_person("one"))).await;
     match house.runtime.settled(house.id).await {
         Settled::Failed(error) => {
-            assert_snapshot!(error, @"a panic while the conversation was driven: as it was told")
+            assert_snapshot!(error, @"a panic while the conversation was driven: as it was told");
         }
         Settled::Resting(rest) => panic!("it rests: {rest:?}"),
     }
@@ -185,4 +186,29 @@ async fn a_provider_that_panics_is_told_and_the_conversation_goes_on() {
     assistant asks scripted/scripted
     assistant: Hello, two.
     "#);
+}
+
+/// Models that nobody can list.
+struct Unlisted;
+
+impl Models for Unlisted {
+    fn targets(&self) -> Vec<Arc<Target>> {
+        panic!("no list");
+    }
+}
+
+/// A panic right when a conversation is opened is told as well, every time.
+#[tokio::test]
+async fn a_panic_while_a_conversation_is_opened_is_told() {
+    let scripted = Arc::new(Scripted::new("turn else\n say Hello.".parse().unwrap()));
+    let house = house_of((scripted, Arc::new(Unlisted)), assistant(), Limits::default()).await;
+    house.submit("k1", Body::Input(Input::from_person("one"))).await;
+    match house.runtime.settled(house.id).await {
+        Settled::Failed(error) => {
+            assert_snapshot!(error, @"a panic while the conversation was driven: no list");
+        }
+        Settled::Resting(rest) => panic!("it rests: {rest:?}"),
+    }
+    let stopped = tokio::time::timeout(Duration::from_secs(5), house.runtime.stop());
+    stopped.await.expect("nothing is left that could not be stopped");
 }

@@ -108,7 +108,8 @@ impl Slice {
     }
 }
 
-/// The terms of an entry, joined by blanks. One that cannot be read has none; verifying tells of it, search need not.
+/// The terms of an entry, joined by blanks. One that cannot be read has none; verifying tells of it,
+/// search need not.
 fn terms_of(envelope: Vec<u8>, body: Vec<u8>) -> String {
     let record = Record { envelope, body, salt: [0; 16], hash: Digest([0; 32]) };
     let text = record.open().ok().and_then(|entry| text_of(&entry));

@@ -1,7 +1,7 @@
 //! What appends keep apart from their conversation's row reads as if it were in it.
 
 use threadline_core::history::batch::{AgentSums, State};
-use threadline_core::history::fact::{EndReason, Input, TurnEnded};
+use threadline_core::history::fact::{Attachment, Digest, EndReason, Input, TurnEnded};
 use threadline_core::store::{Conversation, Filter, Listing, Sort};
 
 use super::*;
@@ -241,6 +241,39 @@ async fn what_is_remembered_of_a_conversation_is_as_it_is() {
     let (batch, _) = world.batch(&after, [note("four")]);
     let refused = store.append(&lease, &batch).await.unwrap_err();
     assert!(matches!(refused, StoreError::Fenced(_)), "{refused:?}");
+}
+
+/// An attachment that is kept is known, and no other is because of it.
+#[tokio::test]
+async fn what_is_remembered_of_attachments_is_as_it_is() {
+    let world = World::new();
+    let store = world.open();
+    let (id, mut history) = world.begin(&store).await;
+    let upload = store.begin_upload().await.unwrap();
+    store.upload(upload, b"kept".to_vec()).await.unwrap();
+    let kept = store.finish_upload(upload).await.unwrap();
+    let lease = store.acquire(id, TTL_MS).await.unwrap();
+    for (digest, there) in [(kept, true), (kept, true), (Digest::of(b"gone"), false), (kept, true)]
+    {
+        let attachment = Attachment {
+            digest,
+            size: 4,
+            media_type: "text/plain".into(),
+            name: None,
+            extent: None,
+        };
+        let input = Input { attachments: vec![attachment], ..Input::from_person("look") };
+        let said = Proposal::new(AgentId::FIRST, input, &Estimator);
+        let proposed = history.propose([said], world.stamp()).unwrap();
+        match store.append(&lease, &proposed.batch).await {
+            Ok(()) => history = proposed.history,
+            Err(refused) => {
+                assert!(matches!(refused, StoreError::NoAttachment(_)), "{refused:?}");
+                assert!(!there, "{digest}");
+            }
+        }
+    }
+    assert_eq!(store.conversation(id).await.unwrap().sums.messages, 3);
 }
 
 /// What is taken in after sums that are kept apart does not fall back behind them.
