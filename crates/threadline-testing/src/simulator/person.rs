@@ -11,7 +11,7 @@ use threadline_core::inbox::{Body, Command, Item, Mode};
 use super::chaos::Mood;
 use super::mark::Mark;
 use super::notebook::NOTEBOOK;
-use super::worker::{Offer, To};
+use super::worker::{Offer, To, Worker};
 use super::world::{Happening, World};
 use super::{Course, gear, rules, team};
 
@@ -63,6 +63,8 @@ pub(super) enum Act {
 pub(super) struct Person {
     letters: Vec<Item>,
     acknowledged: BTreeSet<usize>,
+    /// What was offered past the inbox.
+    offered: BTreeSet<usize>,
     /// How much is still to be done.
     open: usize,
     /// Where the conversation stood when it began: there is no going back before it.
@@ -295,7 +297,7 @@ impl World {
             let ms = 100 + self.latency();
             return self.later(ms, Happening::Person(Act::Post(letter)));
         }
-        if let Some(worker) = self.takes_offers(&item) {
+        if let Some(worker) = self.takes_offers(letter, &item) {
             // It is sent again like any other: that finds out what became of it.
             let ms = self.latency();
             self.send(worker, ms, To::Offer(letter));
@@ -316,13 +318,20 @@ impl World {
     }
 
     /// The worker that a letter is offered to, if it is: one whose driver rests.
-    fn takes_offers(&mut self, item: &Item) -> Option<usize> {
+    fn takes_offers(&mut self, letter: usize, item: &Item) -> Option<usize> {
         let is_input = matches!(item.body, Body::Input(_));
         if !is_input || !self.draws.person.percent(self.swarm.offers) {
             return None;
         }
+        // What was offered in vain goes through the inbox; some offer it again.
+        if matches!(self.course, Course::Directed(_)) && self.person.offered.contains(&letter) {
+            return None;
+        }
         let held = self.store.lease.map(|(fence, _)| fence);
-        self.workers.iter().position(|to| to.resting && to.fence.is_some() && to.fence == held)
+        let rests = |to: &Worker| to.resting && to.fence.is_some() && to.fence == held;
+        let worker = self.workers.iter().position(rests)?;
+        self.person.offered.insert(letter);
+        Some(worker)
     }
 
     /// A letter reaches a driver.
