@@ -18,7 +18,7 @@ const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/peers/l
 const WINDOW_TOKENS: u64 = 8_192;
 
 pub(crate) fn measure(setting: &Setting, report: &mut Report) -> Outcome<()> {
-    let (from, blocks, turns) = setting.of((250, 4, 25), (10, 2, 5));
+    let (from, blocks, turns) = setting.of((200, 8, 25), (10, 2, 5));
     let mut ours = Ours::begin(setting)?;
     ours.take(from)?;
     let Some(python) = &setting.asked.python else {
