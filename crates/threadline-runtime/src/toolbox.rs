@@ -75,7 +75,9 @@ async fn bounded(
         biased;
         joined = tasks.join_next() => match joined {
             Some(Ok(outcome)) => return outcome,
-            Some(Err(error)) if error.is_panic() => format!("the tool panicked: {}", panic_text(&*error.into_panic())),
+            Some(Err(error)) if error.is_panic() => {
+                format!("the tool panicked: {}", panic_text(&*error.into_panic()))
+            }
             Some(Err(_)) | None => "the tool was stopped before it answered".to_owned(),
         },
         () = timed_out => {

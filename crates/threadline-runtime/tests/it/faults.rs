@@ -144,6 +144,14 @@ async fn duplicate_ids_and_a_cut_answer_do_no_harm() {
     "#);
 }
 
+/// Why a conversation cannot be driven.
+async fn driving_fails(house: &House) -> String {
+    match house.runtime.settled(house.id).await {
+        Settled::Failed(error) => error.to_string(),
+        Settled::Resting(rest) => panic!("it rests: {rest:?}"),
+    }
+}
+
 /// A model whose adapter has a bug.
 struct Buggy {
     scripted: Scripted,
@@ -168,15 +176,10 @@ async fn a_provider_that_panics_is_told_and_the_conversation_goes_on() {
     let models = Arc::new(StaticModels::new([Scripted::target()]));
     let house = house_of((Arc::new(buggy), models), assistant(), Limits::default()).await;
     house.submit("k1", Body::Input(Input::from_person("one"))).await;
-    match house.runtime.settled(house.id).await {
-        Settled::Failed(error) => {
-            assert_snapshot!(error, @"a panic while the conversation was driven: as it was told");
-        }
-        Settled::Resting(rest) => panic!("it rests: {rest:?}"),
-    }
+    assert_snapshot!(driving_fails(&house).await, @"a panic while the conversation was driven: as it was told");
     // The second panic is that of a driver that was asked to try again.
     house.runtime.start(house.id);
-    assert!(matches!(house.runtime.settled(house.id).await, Settled::Failed(_)));
+    driving_fails(&house).await;
     assert_eq!(house.say("k2", "two").await, Rest::Idle);
     assert_snapshot!(house.story().await, @r#"
     user {"client_key":"k1"}: one
@@ -203,12 +206,7 @@ async fn a_panic_while_a_conversation_is_opened_is_told() {
     let scripted = Arc::new(Scripted::new("turn else\n say Hello.".parse().unwrap()));
     let house = house_of((scripted, Arc::new(Unlisted)), assistant(), Limits::default()).await;
     house.submit("k1", Body::Input(Input::from_person("one"))).await;
-    match house.runtime.settled(house.id).await {
-        Settled::Failed(error) => {
-            assert_snapshot!(error, @"a panic while the conversation was driven: no list");
-        }
-        Settled::Resting(rest) => panic!("it rests: {rest:?}"),
-    }
+    assert_snapshot!(driving_fails(&house).await, @"a panic while the conversation was driven: no list");
     let stopped = tokio::time::timeout(Duration::from_secs(5), house.runtime.stop());
     stopped.await.expect("nothing is left that could not be stopped");
 }

@@ -19,7 +19,7 @@ use super::conversation::{
     state_number,
 };
 use super::error::Failure;
-use super::fresh::{Tier, write_entry};
+use super::fresh::Tier;
 use super::inbox;
 use super::number::{SEQ_MAX, entry_id, seq_int};
 use super::segments::hash_at;
@@ -202,7 +202,7 @@ impl Ready {
         let mut insert_record = connection.prepare_cached(
             "INSERT INTO record (entry, envelope, body, salt, hash) VALUES (?1, ?2, ?3, ?4, ?5)",
         )?;
-        let mut insert_entry = connection.prepare_cached(tier.insert())?;
+        let mut insert_entry = tier.insert(connection)?;
         for line in &self.entries {
             let (id, record) = (entry_id(log, line.seq), &line.record);
             insert_record.execute(params![
@@ -213,12 +213,7 @@ impl Ready {
                 record.hash.0
             ])?;
             let num = connection.last_insert_rowid();
-            let mut row = line.row.as_deref();
-            if matches!(tier, Tier::Settled) && line.agent != AgentId::FIRST {
-                let mut insert = connection.prepare_cached(Tier::Thread.insert())?;
-                write_entry(&mut insert, (id, num, line.agent), row.take())?;
-            }
-            write_entry(&mut insert_entry, (id, num, line.agent), row)?;
+            insert_entry.write((id, num, line.agent), line.row.as_deref())?;
         }
         for (seq, to) in &self.rewinds {
             connection

@@ -1,6 +1,6 @@
 //! Fresh entries: those that came together lie apart, and are moved to the others many at a time.
 
-use rusqlite::{Connection, Statement, params};
+use rusqlite::{CachedStatement, Connection, Statement, params};
 use threadline_core::id::{AgentId, Seq};
 use threadline_core::outline::OutlineRow;
 
@@ -46,8 +46,14 @@ impl Tier {
         if at_once >= CROWD || tried { Self::Fresh } else { Self::Settled }
     }
 
-    /// What puts an entry there, for [`write_entry`].
-    pub(super) const fn insert(self) -> &'static str {
+    /// Makes ready to write entries there.
+    pub(super) fn insert(self, connection: &Connection) -> rusqlite::Result<Insert<'_>> {
+        let statement = connection.prepare_cached(self.sql())?;
+        let threads = matches!(self, Self::Settled);
+        Ok(Insert { connection, statement, threads })
+    }
+
+    const fn sql(self) -> &'static str {
         macro_rules! insert_into {
             ($table:literal) => {
                 concat!(
@@ -67,9 +73,30 @@ impl Tier {
     }
 }
 
-/// Writes an entry where a statement puts it, with its outline row if models see it. Places and sums
-/// are kept by how far they are from others: small numbers take little room.
-pub(super) fn write_entry(
+/// Writes entries to a tier.
+pub(super) struct Insert<'a> {
+    connection: &'a Connection,
+    statement: CachedStatement<'a>,
+    /// Whether those of other agents than the first go to their threads too.
+    threads: bool,
+}
+
+impl Insert<'_> {
+    /// Writes an entry, with its outline row if models see it.
+    pub(super) fn write(
+        &mut self,
+        entry: (i64, i64, AgentId),
+        mut row: Option<&OutlineRow>,
+    ) -> rusqlite::Result<()> {
+        if self.threads && entry.2 != AgentId::FIRST {
+            Tier::Thread.insert(self.connection)?.write(entry, row.take())?;
+        }
+        write(&mut self.statement, entry, row)
+    }
+}
+
+/// Places and sums are kept by how far they are from others: small numbers take little room.
+fn write(
     insert: &mut Statement<'_>,
     (id, record, agent): (i64, i64, AgentId),
     row: Option<&OutlineRow>,

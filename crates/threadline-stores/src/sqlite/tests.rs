@@ -69,7 +69,7 @@ impl World {
     fn batch(&self, history: &History, facts: impl IntoIterator<Item = Fact>) -> (Batch, History) {
         let propose = |fact: Fact| {
             let agent = match fact {
-                Fact::AgentJoined(_) => AgentId::FIRST,
+                Fact::AgentJoined(_) | Fact::Input(_) | Fact::TurnEnded(_) => AgentId::FIRST,
                 _ => AgentId::CONVERSATION,
             };
             Proposal::new(agent, fact, &Estimator)

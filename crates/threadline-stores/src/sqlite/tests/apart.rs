@@ -98,31 +98,22 @@ async fn a_turn_is_kept_apart_whole() {
     let lease = store.acquire(id, TTL_MS).await.unwrap();
     let row = "SELECT head_seq * 10 + state FROM conversation";
     let before = world.count(row);
-    let said = Input { client_key: Some("k".into()), ..Input::from_person("hello") };
-    let said = Proposal::new(AgentId::FIRST, said, &Estimator);
-    let begun = history.propose([said], world.stamp()).unwrap();
-    store.append(&lease, &begun.batch).await.unwrap();
+    let (batch, begun) = world.batch(&history, [keyed("k", "hello")]);
+    store.append(&lease, &batch).await.unwrap();
     assert_eq!(store.conversation(id).await.unwrap().sums.state, State::Working);
     assert_eq!(listed(&store, &Filter::State(State::Working), Sort::Active).await, [id]);
     assert_eq!(listed(&store, &Filter::State(State::Resting), Sort::Created).await, []);
     // Its key is known from now on.
-    let again = Proposal::new(
-        AgentId::FIRST,
-        Input { client_key: Some("k".into()), ..Input::from_person("other") },
-        &Estimator,
-    );
-    let again = begun.history.propose([again], world.stamp()).unwrap();
-    let refused = store.append(&lease, &again.batch).await.unwrap_err();
+    let (again, _) = world.batch(&begun, [keyed("k", "other")]);
+    let refused = store.append(&lease, &again).await.unwrap_err();
     assert!(matches!(refused, StoreError::KeyConflict { .. }), "{refused:?}");
-    let end = Proposal::new(AgentId::FIRST, cancelled(), &Estimator);
-    let ended = begun.history.propose([end], world.stamp()).unwrap();
-    store.append(&lease, &ended.batch).await.unwrap();
+    let (batch, ended) = world.batch(&begun, [cancelled().into()]);
+    store.append(&lease, &batch).await.unwrap();
     assert_eq!(store.conversation(id).await.unwrap().sums.state, State::Resting);
     assert_eq!(world.count(row), before, "the row was written");
     // A turn that was left is found once its lease has ended.
-    let more = Proposal::new(AgentId::FIRST, Input::from_person("more"), &Estimator);
-    let more = ended.history.propose([more], world.stamp()).unwrap();
-    store.append(&lease, &more.batch).await.unwrap();
+    let (batch, _) = world.batch(&ended, [Input::from_person("more").into()]);
+    store.append(&lease, &batch).await.unwrap();
     store.release(&lease).await.unwrap();
     let claimed = store.claim(5, TTL_MS).await.unwrap();
     assert_eq!(claimed.iter().map(|lease| lease.conversation).collect::<Vec<_>>(), [id]);
@@ -135,11 +126,10 @@ async fn what_earlier_forms_kept_apart_has_the_state_of_its_row() {
     let store = world.open();
     let (id, history) = world.begin(&store).await;
     let lease = store.acquire(id, TTL_MS).await.unwrap();
-    let said = Proposal::new(AgentId::FIRST, Input::from_person("hello"), &Estimator);
-    let begun = history.propose([said], world.stamp()).unwrap();
-    store.append(&lease, &begun.batch).await.unwrap();
+    let (batch, begun) = world.batch(&history, [Input::from_person("hello").into()]);
+    store.append(&lease, &batch).await.unwrap();
     store.write("settle", 0, super::super::fresh::settle).await.unwrap();
-    let (batch, _) = world.batch(&begun.history, [note("more")]);
+    let (batch, _) = world.batch(&begun, [note("more")]);
     store.append(&lease, &batch).await.unwrap();
     let as_before = |connection: &Connection| {
         let sql = "ALTER TABLE ahead DROP COLUMN state; PRAGMA user_version = 4;";
@@ -151,6 +141,10 @@ async fn what_earlier_forms_kept_apart_has_the_state_of_its_row() {
     assert_eq!(world.count("SELECT count(*) FROM ahead"), 1);
     let read = store.conversation(id).await.unwrap();
     assert_eq!((read.head, read.sums.state), (batch.head(), State::Working));
+}
+
+fn keyed(key: &str, text: &str) -> Fact {
+    Fact::Input(Input { client_key: Some(key.into()), ..Input::from_person(text) })
 }
 
 fn cancelled() -> TurnEnded {
@@ -191,10 +185,9 @@ async fn the_last_message_is_found_where_it_is() {
     let (id, mut history) = world.begin(&store).await;
     let lease = store.acquire(id, TTL_MS).await.unwrap();
     for text in ["one", "two"] {
-        let said = Proposal::new(AgentId::FIRST, Input::from_person(text), &Estimator);
-        let proposed = history.propose([said], world.stamp()).unwrap();
-        store.append(&lease, &proposed.batch).await.unwrap();
-        history = proposed.history;
+        let (batch, after) = world.batch(&history, [Input::from_person(text).into()]);
+        store.append(&lease, &batch).await.unwrap();
+        history = after;
     }
     let last = i64::try_from(history.head().0).unwrap();
     assert_eq!(world.count("SELECT last_seq FROM ahead"), last);
@@ -263,10 +256,9 @@ async fn what_is_remembered_of_attachments_is_as_it_is() {
             extent: None,
         };
         let input = Input { attachments: vec![attachment], ..Input::from_person("look") };
-        let said = Proposal::new(AgentId::FIRST, input, &Estimator);
-        let proposed = history.propose([said], world.stamp()).unwrap();
-        match store.append(&lease, &proposed.batch).await {
-            Ok(()) => history = proposed.history,
+        let (batch, after) = world.batch(&history, [input.into()]);
+        match store.append(&lease, &batch).await {
+            Ok(()) => history = after,
             Err(refused) => {
                 assert!(matches!(refused, StoreError::NoAttachment(_)), "{refused:?}");
                 assert!(!there, "{digest}");
