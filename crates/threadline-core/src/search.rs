@@ -256,6 +256,9 @@ fn each_text(entry: &Entry, mut give: impl FnMut(&str)) {
         | Fact::Rewound(_)
         | Fact::Forked(_)
         | Fact::Moved(_)
+        | Fact::WorkspaceSet(_)
+        | Fact::FileChanged(_)
+        | Fact::AuthorityReset(_)
         | Fact::Unrecognised(_) => {}
     }
 }

@@ -98,6 +98,7 @@ impl Story {
         let call = Block::ToolCall(ToolCall {
             name: name.into(),
             arguments: arguments.into(),
+            repaired: None,
             provider_id: None,
             complete: true,
             state: None,

@@ -196,10 +196,15 @@ impl Form {
                 self.text(text);
                 self.maybe_text(state.as_deref());
             }
-            Block::ToolCall(ToolCall { name, arguments, provider_id, complete, state }) => {
-                self.choice(2);
+            Block::ToolCall(call) => {
+                let ToolCall { name, arguments, repaired, provider_id, complete, state } = call;
+                // Digests from before repairs were recorded stay as they were.
+                self.choice(if repaired.is_some() { 4 } else { 2 });
                 self.text(name);
                 self.text(arguments);
+                if let Some(repaired) = repaired {
+                    self.text(repaired);
+                }
                 self.maybe_text(provider_id.as_deref());
                 self.choice(u8::from(*complete));
                 self.maybe_text(state.as_deref());

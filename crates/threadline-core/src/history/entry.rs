@@ -32,6 +32,7 @@ impl Entry {
             Fact::Input(input) => digests(&input.attachments),
             Fact::ToolFinished(finished) => digests(&finished.attachments),
             Fact::InvocationStarted(started) => started.catalogue.into_iter().collect(),
+            Fact::FileChanged(changed) => changed.content.iter().map(|a| a.digest).collect(),
             _ => Vec::new(),
         }
     }

@@ -8,6 +8,7 @@ mod call;
 mod course;
 mod invocation;
 mod message;
+mod workspace;
 
 use std::sync::Arc;
 
@@ -31,6 +32,7 @@ pub use message::{
     Address, Attachment, Block, Extent, Foreign, Input, Money, Opaque, Output, Sender, Stop, Text,
     ThinkingBlock, ToolCall, Usage,
 };
+pub use workspace::{AuthorityReset, FileChanged, WorkspaceSet};
 
 /// How long a body is expected to be, at most.
 const BODY_BYTES: usize = 2048;
@@ -141,6 +143,12 @@ facts! {
     Forked = "forked",
     /// This conversation was moved to another store.
     Moved = "moved",
+    /// The folder that the conversation works in was set.
+    WorkspaceSet = "workspace_set",
+    /// A tool is about to change a file.
+    FileChanged = "file_changed",
+    /// Authority from before an import was withdrawn.
+    AuthorityReset = "authority_reset",
     /// A remark.
     Note = "note",
 }

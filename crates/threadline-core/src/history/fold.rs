@@ -71,6 +71,11 @@ impl Ledger {
                 }
                 self.policies.push(policy.clone());
             }
+            Fact::WorkspaceSet(workspace) => self.workspace = Some(workspace.clone()),
+            Fact::AuthorityReset(_) => {
+                self.policies.clear();
+                self.workspace = None;
+            }
             Fact::Unrecognised(_) => {
                 self.unrecognised.get_or_insert(entry.seq);
             }
@@ -137,6 +142,11 @@ impl PathState {
             Fact::ApprovalAsked(asked) => self.approval_asked(entry, asked)?,
             Fact::ApprovalGiven(given) => self.approval_given(entry, given)?,
             Fact::PolicySet(_) | Fact::Moved(_) => of_conversation(entry)?,
+            Fact::WorkspaceSet(_) | Fact::AuthorityReset(_) => {
+                of_conversation(entry)?;
+                self.void_approvals();
+            }
+            Fact::FileChanged(changed) => self.file_changed(entry, changed)?,
             Fact::Note(_) => self.known(entry.agent)?,
             Fact::Unrecognised(_) => {}
             Fact::WidgetChanged(changed) => self.widget_changed(entry, &changed.widget)?,

@@ -92,6 +92,9 @@ pub enum Rule {
     /// What must run at most once is not started twice.
     #[error("call {0} has an effect that must happen once, and was started already")]
     StartedOnce(CallId),
+    /// Files are changed by calls that run.
+    #[error("call {0} was not started")]
+    NotStarted(CallId),
     /// A status says what happened.
     #[error("call {call} cannot be {status:?}: {why}")]
     WrongStatus {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::batch::{AgentSums, Interaction, LastMessage, State, Sums};
 use super::fact::{
     AgentJoined, Answer, CallMode, Digest, Effect, FailureKind, Invocation, Money, PolicySet,
-    ProjectionOptions, Status, TimerSet, Usage,
+    ProjectionOptions, Status, TimerSet, Usage, WorkspaceSet,
 };
 use super::sections::Levels;
 use crate::clock::Timestamp;
@@ -66,6 +66,8 @@ pub struct Ledger {
     pub usage: Usage,
     /// The rules that were set, newest last.
     pub policies: Vec<PolicySet>,
+    /// The folder that the conversation works in, if one was set.
+    pub workspace: Option<WorkspaceSet>,
     /// The first entry this version does not understand: such a history is not driven.
     pub unrecognised: Option<Seq>,
 }
@@ -295,6 +297,8 @@ pub struct OpenCall {
     pub child: Option<(AgentId, CallMode)>,
     /// The timer it waits for, if it does.
     pub timer: Option<Seq>,
+    /// The entries that say which files it is about to change.
+    pub changes: Vec<Seq>,
 }
 
 impl OpenCall {

@@ -330,6 +330,7 @@ impl Growing {
             BlockKind::ToolCall { name, provider_id } => Some(Block::ToolCall(ToolCall {
                 name,
                 arguments: text.into(),
+                repaired: None,
                 provider_id,
                 complete: ended,
                 state,

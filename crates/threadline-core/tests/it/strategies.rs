@@ -11,12 +11,12 @@ use threadline_core::clock::Timestamp;
 use threadline_core::history::entry::Entry;
 use threadline_core::history::fact::{
     Address, AgentCalled, AgentJoined, AgentLeft, AgentReturned, Answer, ApprovalAsked,
-    ApprovalGiven, Approver, Attachment, Authority, Block, CallMode, CallOptions, Described,
-    Detail, Digest, Effect, EndReason, Extent, Fact, FailureKind, Foreign, Forked, Input,
-    InstructionSet, Invocation, InvocationFailed, InvocationStarted, Limit, Money, Moved, Note,
-    Output, Pinned, PolicySet, ProjectionOptions, Purpose, Recap, Rewound, Sender, Status, Stop,
-    Text, Thinking, ThinkingBlock, TimerCleared, TimerSet, ToolCall, ToolFinished, ToolResults,
-    ToolStarted, TurnEnded, Unrecognised, Usage, Verdict, WidgetChanged,
+    ApprovalGiven, Approver, Attachment, Authority, AuthorityReset, Block, CallMode, CallOptions,
+    Described, Detail, Digest, Effect, EndReason, Extent, Fact, FailureKind, FileChanged, Foreign,
+    Forked, Input, InstructionSet, Invocation, InvocationFailed, InvocationStarted, Limit, Money,
+    Moved, Note, Output, Pinned, PolicySet, ProjectionOptions, Purpose, Recap, Rewound, Sender,
+    Status, Stop, Text, Thinking, ThinkingBlock, TimerCleared, TimerSet, ToolCall, ToolFinished,
+    ToolResults, ToolStarted, TurnEnded, Unrecognised, Usage, Verdict, WidgetChanged, WorkspaceSet,
 };
 use threadline_core::history::metadata::{Metadata, Value};
 use threadline_core::history::sections::{Section, Shorter};
@@ -316,6 +316,14 @@ fn about_course() -> BoxedStrategy<Fact> {
         (conversation, seq(), digest())
             .prop_map(|(from, seq, hash)| Forked { from, seq, hash }.into()),
         of(shared()).prop_map(|to| Moved { to }.into()),
+        (shared(), of(any::<u64>()), of(any::<u64>()))
+            .prop_map(|(path, device, inode)| WorkspaceSet { path, device, inode }.into()),
+        (call(), shared(), of(digest()), of(digest()), of(attachment())).prop_map(
+            |(call, path, before, after, content)| {
+                FileChanged { call, path, before, after, content }.into()
+            }
+        ),
+        Just(AuthorityReset {}.into()),
         (shared(), shared()).prop_map(|(category, text)| Note { category, text }.into()),
         ("x_[a-z]{1,8}", vec(any::<u8>(), 0..24))
             .prop_map(|(kind, body)| Fact::Unrecognised(Unrecognised { kind, body })),
@@ -329,9 +337,16 @@ pub(crate) fn block() -> BoxedStrategy<Block> {
         (shared(), of(shared()))
             .prop_map(|(text, state)| Block::Thinking(ThinkingBlock { text, state })),
         (shared(), of(shared())).prop_map(|(text, state)| Block::Text(Text { text, state })),
-        (shared(), shared(), of(shared()), any::<bool>(), of(shared())).prop_map(
-            |(name, arguments, provider_id, complete, state)| {
-                Block::ToolCall(ToolCall { name, arguments, provider_id, complete, state })
+        (shared(), shared(), of(shared()), of(shared()), any::<bool>(), of(shared())).prop_map(
+            |(name, arguments, repaired, provider_id, complete, state)| {
+                Block::ToolCall(ToolCall {
+                    name,
+                    arguments,
+                    repaired,
+                    provider_id,
+                    complete,
+                    state,
+                })
             }
         ),
         (shared(), shared(), shared()).prop_map(|(kind, text, state)| Block::Foreign(Foreign {

@@ -138,6 +138,7 @@ fn calls(id: Option<&str>, name: &str, arguments: &str) -> Block {
     Block::ToolCall(ToolCall {
         name: name.into(),
         arguments: arguments.into(),
+        repaired: None,
         provider_id: id.map(Into::into),
         complete: true,
         state: None,

@@ -141,6 +141,7 @@ impl Book {
         let call = ToolCall {
             name: TOOL.into(),
             arguments: arguments.as_str().into(),
+            repaired: None,
             provider_id: None,
             complete: true,
             state: None,

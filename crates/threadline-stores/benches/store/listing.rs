@@ -148,6 +148,7 @@ fn calling() -> Output {
     let call = ToolCall {
         name: "deploy".into(),
         arguments: "{}".into(),
+        repaired: None,
         provider_id: None,
         complete: true,
         state: None,

@@ -138,6 +138,7 @@ impl Scene<'_> {
             blocks.push(Block::ToolCall(ToolCall {
                 name,
                 arguments,
+                repaired: None,
                 provider_id: Some(format!("call_{:012x}", self.choices.any() >> 16).into()),
                 complete: true,
                 state: None,

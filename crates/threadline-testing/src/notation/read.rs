@@ -6,11 +6,11 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use threadline_core::history::fact::{
     Address, AgentCalled, AgentJoined, AgentLeft, AgentReturned, Answer, ApprovalAsked,
-    ApprovalGiven, Approver, Authority, Block, CallMode, Described, Detail, Digest, Fact, Forked,
-    Input, InstructionSet, Invocation, InvocationFailed, InvocationStarted, Moved, Note, Output,
-    Pinned, PolicySet, ProjectionOptions, Purpose, Recap, Rewound, Sender, Stop, Text,
-    TimerCleared, TimerSet, ToolCall, ToolFinished, ToolResults, ToolStarted, TurnEnded, Usage,
-    WidgetChanged,
+    ApprovalGiven, Approver, Authority, AuthorityReset, Block, CallMode, Described, Detail, Digest,
+    Fact, Forked, Input, InstructionSet, Invocation, InvocationFailed, InvocationStarted, Moved,
+    Note, Output, Pinned, PolicySet, ProjectionOptions, Purpose, Recap, Rewound, Sender, Stop,
+    Text, TimerCleared, TimerSet, ToolCall, ToolFinished, ToolResults, ToolStarted, TurnEnded,
+    Usage, WidgetChanged, WorkspaceSet,
 };
 use threadline_core::history::sections::Section;
 use threadline_core::id::{AgentId, CallId};
@@ -96,6 +96,11 @@ pub(super) fn base(
             conversation(Described { title: reader.text()?, ..Described::default() }.into())
         }
         ["moved"] => conversation(Moved { to: reader.text()? }.into()),
+        ["workspace"] => {
+            let path = reader.needed()?;
+            conversation(WorkspaceSet { path, device: None, inode: None }.into())
+        }
+        ["authority", "reset"] => conversation(AuthorityReset {}.into()),
         ["pin", entry] => conversation(Pinned { seq: seq(entry)?, on: true }.into()),
         ["unpin", entry] => conversation(Pinned { seq: seq(entry)?, on: false }.into()),
         ["rewind", to] => conversation(Rewound { to: seq(to)? }.into()),
@@ -402,7 +407,7 @@ fn tool_call(written: &str) -> ToolCall {
         None => (name, None),
     };
     let (name, arguments) = (name.into(), arguments.into());
-    ToolCall { name, arguments, provider_id: id, complete, state: None }
+    ToolCall { name, arguments, repaired: None, provider_id: id, complete, state: None }
 }
 
 /// The target that is written `provider/model`.

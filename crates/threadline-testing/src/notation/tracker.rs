@@ -40,6 +40,8 @@ const RESERVED: &[&str] = &[
     "policy",
     "described",
     "moved",
+    "workspace",
+    "authority",
     "copy",
 ];
 

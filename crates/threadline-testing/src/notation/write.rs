@@ -194,6 +194,12 @@ fn words(entry: &Entry, tracker: &Tracker) -> (String, Option<String>) {
         Fact::Rewound(rewound) => bare(format!("rewind {}", rewound.to)),
         Fact::Forked(forked) => bare(format!("fork {}", forked.from)),
         Fact::Moved(moved) => ("moved".to_owned(), moved.to.as_deref().map(quote)),
+        Fact::WorkspaceSet(set) => with("workspace".to_owned(), &set.path),
+        Fact::FileChanged(changed) => with(
+            format!("{} changes file", call_words(entry, changed.call, tracker)),
+            &changed.path,
+        ),
+        Fact::AuthorityReset(_) => bare("authority reset".to_owned()),
         Fact::Note(note) => with(format!("note {}", note.category), &note.text),
         Fact::Unrecognised(_) => bare(String::new()),
     }

@@ -63,6 +63,7 @@ pub fn called(agent: AgentId, tools: &[&str]) -> (AgentId, Fact) {
         Block::ToolCall(ToolCall {
             name: Arc::from(*name),
             arguments: "{}".into(),
+            repaired: None,
             provider_id: None,
             complete: true,
             state: None,

@@ -81,6 +81,9 @@ pub(super) fn told(entry: &Entry, sealed: &[(Seq, Option<Entry>)]) -> Told {
         Fact::Rewound(_) => Told::unseen("a rewind"),
         Fact::Forked(_) => Told::unseen("a fork"),
         Fact::Moved(_) => Told::unseen("a move to another store"),
+        Fact::WorkspaceSet(_) => Told::unseen("a change of the workspace"),
+        Fact::FileChanged(_) => Told::unseen("a change of a file"),
+        Fact::AuthorityReset(_) => Told::unseen("a reset of rules and approvals"),
         Fact::Note(_) => Told::unseen("a remark"),
         Fact::Unrecognised(_) => Told::unseen("an entry of a newer version"),
     }

@@ -306,6 +306,7 @@ fn said_and_called(calls: &[(&str, String)]) -> Output {
         Block::ToolCall(ToolCall {
             name: (*tool).into(),
             arguments: arguments.as_str().into(),
+            repaired: None,
             provider_id: None,
             complete: true,
             state: None,

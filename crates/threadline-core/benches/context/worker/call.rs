@@ -173,6 +173,7 @@ fn done(name: &str, arguments: String, result: Section, fact: Option<(String, St
     let call = ToolCall {
         name: name.into(),
         arguments: arguments.into(),
+        repaired: None,
         provider_id: None,
         complete: true,
         state: None,

@@ -222,6 +222,10 @@ pub struct ToolCall {
     /// The arguments, raw: never parsed and written again.
     #[serde(deserialize_with = "super::shared_text")]
     pub arguments: Arc<str>,
+    /// The arguments as valid JSON, where the raw text is not: repaired once, when the output is
+    /// recorded, and used by everything that reads the call afterwards.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub repaired: Option<Arc<str>>,
     /// The provider's id of the call.
     #[serde(default, skip_serializing_if = "is_default")]
     pub provider_id: Option<Arc<str>>,
@@ -231,6 +235,13 @@ pub struct ToolCall {
     /// The provider's state of this block.
     #[serde(default, skip_serializing_if = "is_default")]
     pub state: Option<Opaque>,
+}
+
+impl ToolCall {
+    /// The arguments as JSON: the repaired form if there is one, else the raw text.
+    pub fn json_arguments(&self) -> &Arc<str> {
+        self.repaired.as_ref().unwrap_or(&self.arguments)
+    }
 }
 
 fn yes() -> bool {

@@ -5,12 +5,15 @@ use std::sync::Arc;
 use super::super::counts::Counts;
 use super::super::entry::Entry;
 use super::super::fact::{
-    AgentCalled, AgentReturned, ApprovalAsked, ApprovalGiven, CALL_AGENT, Effect, Status, ToolCall,
-    ToolFinished, ToolStarted,
+    AgentCalled, AgentReturned, ApprovalAsked, ApprovalGiven, CALL_AGENT, Effect, FileChanged,
+    Status, ToolCall, ToolFinished, ToolStarted,
 };
 use super::super::rule::Rule;
 use super::super::state::{Approval, Finished, OpenCall, PathState, Stage, Started};
 use crate::id::{AgentId, CallId};
+
+/// The most files that one call says it changes.
+const CHANGES_CAP: usize = 256;
 
 impl PathState {
     pub(super) fn tool_started(
@@ -77,6 +80,41 @@ impl PathState {
             self.timers.remove(&timer);
         }
         Ok(())
+    }
+
+    pub(super) fn file_changed(
+        &mut self,
+        entry: &Entry,
+        changed: &FileChanged,
+    ) -> Result<(), Rule> {
+        let id = changed.call;
+        let call = self.open_call(entry.agent, id)?;
+        if call.finished.is_some() {
+            return Err(Rule::Finished(id));
+        }
+        if call.started.is_none() {
+            return Err(Rule::NotStarted(id));
+        }
+        if call.changes.len() >= CHANGES_CAP {
+            return Err(Rule::TooMany { what: "file changes of one call", cap: CHANGES_CAP });
+        }
+        call.changes.push(entry.seq);
+        Ok(())
+    }
+
+    /// Voids questions and answers about calls that have not started: whoever approved them did so
+    /// under other circumstances, and is asked again.
+    pub(super) fn void_approvals(&mut self) {
+        let has_approval = |call: &OpenCall| call.approval.is_some() && call.started.is_none();
+        for agent in self.agents.values_mut() {
+            if agent.open_calls().any(|(_, call)| has_approval(call))
+                && let Stage::Calling(open) = &mut Arc::make_mut(agent).stage
+            {
+                for call in open.calls.iter_mut().filter(|call| has_approval(call)) {
+                    call.approval = None;
+                }
+            }
+        }
     }
 
     pub(super) fn approval_asked(
@@ -173,6 +211,7 @@ impl OpenCall {
             approval: None,
             child: None,
             timer: None,
+            changes: Vec::new(),
         }
     }
 }
@@ -186,5 +225,5 @@ fn wants(call: &ToolCall) -> Option<Arc<str>> {
     if &*call.name != CALL_AGENT {
         return None;
     }
-    serde_json::from_str(&call.arguments).ok().map(|Named { name }| name)
+    serde_json::from_str(call.json_arguments()).ok().map(|Named { name }| name)
 }

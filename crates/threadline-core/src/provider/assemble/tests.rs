@@ -56,6 +56,7 @@ fn called(name: &str, arguments: &str, complete: bool) -> ToolCall {
     ToolCall {
         name: name.into(),
         arguments: arguments.into(),
+        repaired: None,
         provider_id: None,
         complete,
         state: None,
@@ -308,6 +309,7 @@ fn any_block() -> impl Strategy<Value = Block> {
                 Block::ToolCall(ToolCall {
                     name: name.into(),
                     arguments: arguments.into(),
+                    repaired: None,
                     provider_id: id.map(Into::into),
                     complete,
                     state,

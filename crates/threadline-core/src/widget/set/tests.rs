@@ -314,6 +314,7 @@ impl Told {
         let call = ToolCall {
             name: "look".into(),
             arguments: "{}".into(),
+            repaired: None,
             provider_id: None,
             complete: true,
             state: None,

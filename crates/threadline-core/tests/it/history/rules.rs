@@ -55,6 +55,10 @@ const STORIES: &[&str] = &[
     "@ a joins\nuser: do it\na: → x {}\nx c3.0 starts once\nx c3.0 starts once",
     "@ a joins\nuser: do it\na: → x {}\nx c3.0 starts read\nx c3.0 skipped",
     "@ a joins\nuser: do it\na: → x {}\nx c3.0 unknown",
+    "@ a joins\nuser: do it\na: → x {}\n! #1 file_changed {\"call\":\"c3.0\",\"path\":\"a.txt\"}",
+    "@ a joins\nuser: do it\na: → x {}\nx c3.0 starts once\nx c3.0 ok: done\n! #1 file_changed {\"call\":\"c3.0\",\"path\":\"a.txt\"}",
+    "@ a joins\n! #1 workspace_set {\"path\":\"/srv\"}",
+    "@ a joins\n! #1 authority_reset {}",
     "@ a joins\nuser: do it\na results",
     "@ a joins\nuser: do it\na: → x {} | y {}\nx c3.0 ok: done\na results",
     "@ a joins\nuser: do it\na: → x {} | y {}\nx c3.0 ok: 1\ny c3.1 ok: 2\na results {\"results\":[5,4]}",
@@ -127,6 +131,10 @@ fn each_rule_is_broken_by_a_story() {
     call c3.0 has an effect that must happen once, and was started already
     call c3.0 cannot be Skipped: it was started
     call c3.0 cannot be Unknown: it was not started
+    call c3.0 was not started
+    call c3.0 is finished already
+    this kind of fact belongs to the conversation, agent 0, not to agent 1
+    this kind of fact belongs to the conversation, agent 0, not to agent 1
     no output's calls are open to be sealed
     results answer the calls of output 3, in their order, each finished
     results answer the calls of output 3, in their order, each finished
@@ -329,7 +337,7 @@ fn broken(told: Result<(), Mistake>) -> Rule {
 }
 
 /// The names of all rules, in order.
-const NAMES: [&str; 28] = [
+const NAMES: [&str; 29] = [
     "attempt",
     "call_name",
     "conversation",
@@ -348,6 +356,7 @@ const NAMES: [&str; 28] = [
     "not_invoking",
     "not_open",
     "not_resting",
+    "not_started",
     "present",
     "question",
     "reserved",
@@ -378,6 +387,7 @@ fn name(rule: &Rule) -> &'static str {
         Rule::CutOff(_) => "cut_off",
         Rule::Withdrawn(_) => "withdrawn",
         Rule::Attempt { .. } => "attempt",
+        Rule::NotStarted(_) => "not_started",
         Rule::StartedOnce(_) => "started_once",
         Rule::WrongStatus { .. } => "wrong_status",
         Rule::WrongResults { .. } => "wrong_results",

@@ -42,7 +42,10 @@ pub(crate) fn is_worth_reading(fact: &Fact) -> bool {
         | Fact::Described(_)
         | Fact::Rewound(_)
         | Fact::Forked(_)
-        | Fact::Moved(_) => false,
+        | Fact::Moved(_)
+        | Fact::WorkspaceSet(_)
+        | Fact::FileChanged(_)
+        | Fact::AuthorityReset(_) => false,
     }
 }
 
@@ -218,6 +221,9 @@ fn detail(fact: &Fact, agents: &[AgentSums]) -> String {
         Fact::Rewound(rewound) => format!("to entry {}", rewound.to),
         Fact::Forked(forked) => format!("from {} at entry {}", forked.from, forked.seq),
         Fact::Moved(moved) => moved.to.as_deref().map(|to| format!("to {to}")).unwrap_or_default(),
+        Fact::WorkspaceSet(set) => (*set.path).to_owned(),
+        Fact::FileChanged(changed) => format!("{} {}", changed.call, changed.path),
+        Fact::AuthorityReset(_) => "earlier rules and approvals no longer count".to_owned(),
         Fact::Note(note) => (*note.category).to_owned(),
         Fact::Unrecognised(unrecognised) => {
             let size = u64::try_from(unrecognised.body.len()).unwrap_or(u64::MAX);

@@ -132,6 +132,7 @@ impl<'a> Branch<'a> {
             Block::ToolCall(ToolCall {
                 name: "read_a_file".into(),
                 arguments: format!("{{\"nth\":{nth}}}").into(),
+                repaired: None,
                 provider_id: None,
                 complete: true,
                 state: None,

@@ -230,6 +230,7 @@ fn calls(id: &str, name: &str, arguments: &str) -> Told {
     Told::ToolCall(ToolCall {
         name: name.into(),
         arguments: arguments.into(),
+        repaired: None,
         provider_id: Some(id.into()),
         complete: true,
         state: None,

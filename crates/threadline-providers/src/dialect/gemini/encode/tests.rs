@@ -212,6 +212,7 @@ fn calls(id: Option<&str>, arguments: &str, state: Option<&str>) -> Block {
     Block::ToolCall(ToolCall {
         name: "look".into(),
         arguments: arguments.into(),
+        repaired: None,
         provider_id: id.map(Into::into),
         complete: true,
         state: state.map(Into::into),

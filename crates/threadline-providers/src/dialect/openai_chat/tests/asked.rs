@@ -231,6 +231,7 @@ pub(super) fn calls(id: &str, name: &str, arguments: &str) -> Block {
     Block::ToolCall(ToolCall {
         name: name.into(),
         arguments: arguments.into(),
+        repaired: None,
         provider_id: Some(id.into()),
         complete: true,
         state: None,

@@ -165,6 +165,7 @@ fn calls(id: &str, arguments: &str) -> Block {
     Block::ToolCall(ToolCall {
         name: "look".into(),
         arguments: arguments.into(),
+        repaired: None,
         provider_id: Some(id.into()),
         complete: true,
         state: None,
