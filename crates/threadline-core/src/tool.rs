@@ -15,7 +15,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-pub use arguments::{ArgumentsRefused, PROBLEMS_CAP, Problem, Schema, SchemaRefused, Validated};
+pub use arguments::{
+    ArgumentsRefused, PROBLEMS_CAP, Problem, Schema, SchemaRefused, Validated, repair_json,
+};
 pub use cancel::{Cancel, Cancelled};
 pub use cap::{Capped, WHOLE_CAP_BYTES, capped};
 pub use outcome::{Product, ToolOutcome, ToolResult};

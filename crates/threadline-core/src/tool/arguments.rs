@@ -196,6 +196,29 @@ impl Schema {
     }
 }
 
+/// Repairs the raw arguments of a call without a schema: returns the JSON text of the object that
+/// the model meant.
+///
+/// Returns `None` if the text is JSON already, cannot be repaired, or is not an object.
+///
+/// ```
+/// use threadline_core::tool::repair_json;
+///
+/// assert_eq!(repair_json("{city: 'Oslo',}").as_deref(), Some(r#"{"city":"Oslo"}"#));
+/// assert_eq!(repair_json(r#"{"city": "Oslo"}"#), None);
+/// assert_eq!(repair_json(r#"{"city": "Os"#), None);
+/// ```
+pub fn repair_json(raw: &str) -> Option<String> {
+    if json::read(raw).is_ok() {
+        return None;
+    }
+    let repaired = repair::read(raw).ok()?;
+    match repaired.value {
+        Json::Object(_) => Some(repaired.value.text()),
+        Json::Null | Json::Flag(_) | Json::Number(_) | Json::Text(_) | Json::List(_) => None,
+    }
+}
+
 fn or_empty(raw: &str) -> &str {
     if raw.trim().is_empty() { "{}" } else { raw }
 }

@@ -154,6 +154,25 @@ fn no_arguments_stand_for_an_empty_object() {
 }
 
 #[test]
+fn without_a_schema_only_an_object_that_is_not_json_is_repaired() {
+    let table = [
+        (r#"{"a":1,}"#, Some(r#"{"a":1}"#)),
+        ("```json\n{a: [True, 1.10]}\n```", Some(r#"{"a":[true,1.10]}"#)),
+        ("{\"a\":\"b\nc\"}", Some(r#"{"a":"b\nc"}"#)),
+        (r#" {"a" : 1} "#, None),
+        ("", None),
+        ("[1,]", None),
+        ("None", None),
+        (r#"{"a":1"#, None),
+        (r#"{"a":1,"a":2,}"#, None),
+        (r#"{"a":"\ud83d"}"#, None),
+    ];
+    for (raw, expected) in table {
+        assert_eq!(repair_json(raw).as_deref(), expected, "{raw}");
+    }
+}
+
+#[test]
 fn problems_and_what_came_are_told_within_bounds() {
     let many = format!(r#"{{"query":"rain","labels":{{{}}}}}"#, {
         let members = (0..50).map(|n| format!("\"k{n}\":{n}"));

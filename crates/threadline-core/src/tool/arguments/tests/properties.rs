@@ -72,6 +72,10 @@ fn holds(raw: &str) {
         assert!(repaired.warnings().count() > 0, "{raw}");
         json::read(&repaired.value.text()).unwrap();
     }
+    if let Some(repaired) = repair_json(raw) {
+        assert!(json::read(raw).is_err() && repaired.starts_with('{'), "{raw}");
+        assert_eq!(repair_json(&repaired), None, "{raw}");
+    }
     for schema in schemas() {
         let strict = schema.validate_strictly(raw);
         let validated = match schema.validate(raw) {
