@@ -31,6 +31,7 @@ mod recapping;
 mod setting;
 mod step;
 mod timing;
+mod workspace;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -40,6 +41,7 @@ pub use event::{Alarm, Event, Outcome, Past, Setback, Ticket};
 pub use setting::{Limits, Setting, Toolset, ToolsetRefused, own_tools};
 pub use step::{CallStep, RunState, Step, next_step, run_state};
 pub use timing::{CLEAR_TIMER, SET_TIMER, WAIT};
+pub use workspace::workspace_refusal;
 
 use self::ahead::Filled;
 use self::appending::Appending;
@@ -59,6 +61,7 @@ use crate::history::fact::{AgentJoined, Fact};
 use crate::history::state::Peer;
 use crate::id::{AgentId, CallId, ConversationId, Seq};
 use crate::inbox::{Item, ItemNumber};
+use crate::store::Predecessor;
 use crate::widget::Widgets;
 
 /// Drives one conversation.
@@ -101,6 +104,8 @@ pub struct Driver {
     shown: BTreeMap<AgentId, (ShownFor, Shown)>,
     /// How turns ended of which someone is still to be told.
     endings: BTreeMap<Seq, Ended>,
+    /// Under which circumstances it drives.
+    circumstances: Circumstances,
     tickets: u64,
     wake_at: Option<Timestamp>,
     resting: bool,
@@ -119,17 +124,36 @@ pub struct Opening {
     pub widgets: Widgets,
     /// The entries that [`Opening::needs`] names.
     pub entries: Vec<Entry>,
+    /// Under which circumstances it drives.
+    pub circumstances: Circumstances,
+}
+
+/// Under which circumstances a driver took its conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Circumstances {
+    /// Whether a person has this conversation driven, by name. What nobody attends binds no
+    /// conversation to a workspace.
+    pub attended: bool,
+    /// Whether the owner before this one can still be running.
+    pub predecessor: Predecessor,
+}
+
+impl Circumstances {
+    /// A person has the conversation driven, and nobody else does.
+    pub const ATTENDED: Self = Self { attended: true, predecessor: Predecessor::Gone };
 }
 
 impl Opening {
     /// The entries that a driver of this history needs: outputs whose calls are open, and the
-    /// newest starts of those calls, and ends of turns of which a caller is still to be told.
+    /// newest starts of those calls and the file changes that they recorded, and ends of turns of
+    /// which a caller is still to be told.
     pub fn needs(history: &History) -> Vec<Seq> {
         let mut seqs = BTreeSet::new();
         for agent in history.state().agents.values() {
             for (id, call) in agent.open_calls().filter(|(_, call)| call.finished.is_none()) {
                 seqs.insert(id.output);
                 seqs.extend(call.started.map(|started| started.seq));
+                seqs.extend(&call.changes);
             }
         }
         seqs.extend(peers::wanted_endings(history));
@@ -161,6 +185,7 @@ impl Driver {
             paused: BTreeMap::new(),
             shown: BTreeMap::new(),
             endings: BTreeMap::new(),
+            circumstances: opening.circumstances,
             tickets: 0,
             wake_at: None,
             resting: false,
@@ -202,6 +227,10 @@ impl Driver {
             self.stop(Stopped::NotUnderstood(seq), &mut out);
             return out;
         }
+        if let Some(refusal) = workspace_refusal(&self.history, &self.setting, self.circumstances) {
+            self.stop(refusal, &mut out);
+            return out;
+        }
         let is_delta = matches!(event, Event::Delta { .. });
         self.take_in(event, at, &mut out);
         // Most events are bits of answers, which leave nothing to record.
@@ -234,6 +263,7 @@ impl Driver {
             }
             Event::Delta { agent, ticket, delta } => self.delta(agent, ticket, delta, out),
             Event::Broke { agent, ticket, error } => self.broke(agent, ticket, error),
+            Event::FileChange { change } => self.file_change(*change, out),
             Event::Ran { call, outcome } => self.ran(call, outcome),
             Event::Reconciled { call, outcome } => self.reconciled(call, outcome),
             Event::Past { item, past } => self.past(item, past, at, out),
@@ -337,6 +367,11 @@ impl Driver {
                     (self.texts.get_mut(&started.call), &started.arguments)
                 {
                     text.ran_with = Some(Arc::clone(arguments));
+                }
+            }
+            Fact::FileChanged(changed) => {
+                if let Some(text) = self.texts.get_mut(&changed.call) {
+                    text.changes.push(changed.clone());
                 }
             }
             Fact::ToolResults(results) => {

@@ -48,7 +48,18 @@ pub struct History {
     state: PathState,
     ledger: Ledger,
     jumps: Jumps,
-    copy: bool,
+    arrival: Arrival,
+}
+
+/// What the first batch here has to settle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Arrival {
+    /// Nothing: the history goes on where it was written.
+    Own,
+    /// Open calls and turns: the history is a copy of one that may go on elsewhere.
+    Copy,
+    /// The same, and authority: nobody vouched for the file that the history came from.
+    Import,
 }
 
 impl Default for History {
@@ -66,7 +77,7 @@ impl History {
             state: PathState::default(),
             ledger: Ledger::default(),
             jumps: Jumps::default(),
-            copy: false,
+            arrival: Arrival::Own,
         }
     }
 
@@ -232,17 +243,36 @@ impl History {
     /// open.
     #[must_use]
     pub fn into_copy(mut self) -> Self {
-        self.copy = true;
+        self.arrival = Arrival::Copy;
+        self
+    }
+
+    /// This history as one from a file that nobody vouched for: its first batch withdraws the
+    /// authority that it brings, and settles what is open.
+    #[must_use]
+    pub fn into_import(mut self) -> Self {
+        self.arrival = Arrival::Import;
         self
     }
 
     /// Whether the first batch still has to settle what is open.
     pub fn is_copy(&self) -> bool {
-        self.copy
+        match self.arrival {
+            Arrival::Own => false,
+            Arrival::Copy | Arrival::Import => true,
+        }
+    }
+
+    /// Whether the first batch still has to withdraw the authority that the history brings.
+    pub fn is_import(&self) -> bool {
+        match self.arrival {
+            Arrival::Own | Arrival::Copy => false,
+            Arrival::Import => true,
+        }
     }
 
     fn settled(&mut self) {
-        self.copy = false;
+        self.arrival = Arrival::Own;
     }
 
     fn check_seq(&self, entry: &Entry) -> Result<(), BrokenRule> {
@@ -277,7 +307,7 @@ impl History {
         }
         let (state, ledger, jumps) = serde_json::from_slice(&snapshot.history).ok()?;
         let (head, head_hash) = (snapshot.seq, snapshot.hash);
-        Some(Self { head, head_hash, state, ledger, jumps, copy: false })
+        Some(Self { head, head_hash, state, ledger, jumps, arrival: Arrival::Own })
     }
 }
 

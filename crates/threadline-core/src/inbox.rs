@@ -8,7 +8,7 @@ use crate::clock::Timestamp;
 use crate::history::History;
 use crate::history::fact::{
     Address, AgentJoined, AgentLeft, Answer, Approver, Described, Digest, Fact, Input,
-    InstructionSet, Pinned, PolicySet, Recap, WidgetChanged, is_default,
+    InstructionSet, Pinned, PolicySet, Recap, WidgetChanged, WorkspaceSet, is_default,
 };
 use crate::id::{AgentId, BroadcastId, CallId, Seq};
 use crate::policy;
@@ -161,6 +161,8 @@ pub enum Command {
     },
     /// Take an agent's newest recap back.
     UndoRecap,
+    /// Set the folder that the conversation works in.
+    SetWorkspace(WorkspaceSet),
     /// Let an agent join.
     Join(AgentJoined),
     /// Let an agent leave.
@@ -185,6 +187,14 @@ impl Command {
             }
             Self::ChangeWidget { widget, change } => {
                 (an_agent()?, WidgetChanged { widget, change, call: None }.into())
+            }
+            Self::SetWorkspace(workspace) => {
+                let agents = history.state().agents.values();
+                let mut calls = agents.flat_map(|agent| agent.open_calls());
+                if calls.any(|(_, call)| call.started.is_some() && call.finished.is_none()) {
+                    return Err("a call is running in the present folder: cancel it first".into());
+                }
+                (conversation, workspace.into())
             }
             Self::Describe(described) => (conversation, described.into()),
             Self::Pin { seq, on } => (conversation, Pinned { seq, on }.into()),

@@ -20,12 +20,12 @@ use async_trait::async_trait;
 
 pub use error::{LockedBy, StoreError};
 pub use gather::{gather, gather_recap, gather_with};
-pub use lease::{ClaimId, Lease};
-pub use listing::{Conversation, Cursor, Filter, Listing, Origin, Sort};
+pub use lease::{ClaimId, Lease, PARK_AFTER_DEATHS, Predecessor};
+pub use listing::{Conversation, Cursor, Filter, Hold, Listing, Origin, Sort};
 pub use media::read_media;
 pub use open::{
-    OpenError, SnapshotDue, append, history_at, history_with_widgets_at, open, open_with_widgets,
-    past, past_with_widgets, snapshot_due,
+    OpenError, SnapshotDue, append, fork_base, history_at, history_with_widgets_at, open,
+    open_with_widgets, past, past_with_widgets, snapshot_due,
 };
 pub use read::{Direction, PAGE_CAP_BYTES, Page};
 pub use recall::Recall;
@@ -140,6 +140,21 @@ pub trait Store: Send + Sync {
     /// the store can tell that it died.
     async fn acquire(&self, id: ConversationId, ttl_ms: u64) -> Result<Lease, StoreError>;
 
+    /// Takes the right to append for a driver that nobody attends. Refused like
+    /// [`acquire`](Self::acquire), and while the conversation is on hold
+    /// ([`StoreError::OnHold`]).
+    ///
+    /// If the last owner was such a driver too, died without giving its lease back, and appended
+    /// nothing, that is counted; after [`PARK_AFTER_DEATHS`] the conversation is on hold.
+    async fn acquire_unattended(
+        &self,
+        id: ConversationId,
+        ttl_ms: u64,
+    ) -> Result<Lease, StoreError>;
+
+    /// Takes a conversation off hold and forgets deaths that were counted.
+    async fn lift_hold(&self, id: ConversationId) -> Result<(), StoreError>;
+
     /// Keeps the right for another while from now, also if it had ended and nobody took it. Refused
     /// ([`StoreError::Fenced`]) if it was taken over or given back.
     async fn renew(&self, lease: &Lease, ttl_ms: u64) -> Result<Lease, StoreError>;
@@ -152,8 +167,12 @@ pub trait Store: Send + Sync {
     ///
     /// A conversation is due from the first of these moments on, if it has come: its next timer
     /// or question ([`wake_at`](crate::history::batch::Sums::wake_at)); the due time of a waiting
-    /// item, or else when the item was put in; its last entry, if a turn can go on. A copy may go
-    /// on elsewhere, and is due by its inbox only. One that was moved away is never due.
+    /// item, or else its last entry; its last entry, if a turn can go on. A copy may go on
+    /// elsewhere, and is due by its inbox only. One that was moved away or is on hold is never due.
+    ///
+    /// Time does not go back: where the last entry is later than the clock, which was ahead when it
+    /// was written, the entry's time counts as the present. The leases are those of unattended
+    /// drivers, see [`acquire_unattended`](Self::acquire_unattended).
     async fn claim(&self, most: usize, ttl_ms: u64) -> Result<Vec<Lease>, StoreError>;
 
     /// Puts an item into the inbox. The same key and body again gives the same answer; the same
@@ -326,11 +345,13 @@ pub trait Intake: Send + Sync {
     /// The conversation is open from then on, even if its last entry is `Moved`. The client keys
     /// of its inputs are known, and an item that waits under one of them is taken. If the
     /// conversation had been moved away, what waited here went with it: what waits from then on is
-    /// what is given. The items given are put in as by [`Store::enqueue`], all or nothing.
+    /// what is given. The items given are put in as by [`Store::enqueue`], all or nothing. If it is
+    /// to be held, nothing runs in it before a person resumes it ([`Hold::Imported`]).
     async fn adopt(
         &self,
         stage: StageId,
         origin: Origin,
+        held: bool,
         waiting: &[Item],
     ) -> Result<(), StoreError>;
 

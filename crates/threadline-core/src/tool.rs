@@ -7,6 +7,7 @@
 mod arguments;
 mod cancel;
 mod cap;
+mod change;
 mod kept;
 mod outcome;
 mod spec;
@@ -20,6 +21,7 @@ pub use arguments::{
 };
 pub use cancel::{Cancel, Cancelled};
 pub use cap::{Capped, WHOLE_CAP_BYTES, capped};
+pub use change::{Content, FileChange, FileLog, NotRecorded, RecordChange};
 pub use outcome::{Product, ToolOutcome, ToolResult};
 pub use spec::{Catalogue, Handling, NameTaken, RunRules, ToolSpec};
 
@@ -123,6 +125,8 @@ pub struct ToolContext {
     pub cancel: Cancel,
     /// Where it can tell how far it is.
     pub progress: Arc<dyn Progress>,
+    /// Where it records changes of files before it makes them.
+    pub files: FileLog,
 }
 
 /// Reads one agent's own thread, along its path, up to the call that asks: nothing of other

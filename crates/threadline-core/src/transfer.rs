@@ -8,4 +8,4 @@ mod import;
 pub mod line;
 
 pub use export::{ExportError, Exported, Move, export, export_move};
-pub use import::{Import, ImportError, Imported, Wrong, import};
+pub use import::{Import, ImportError, Imported, Voided, Wrong, import};

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use threadline_core::clock::Timestamp;
-use threadline_core::drive::{Command, Driver, Event, Notice, Opening, Rest, Stopped};
+use threadline_core::drive::{
+    Circumstances, Command, Driver, Event, Notice, Opening, Rest, Stopped,
+};
 use threadline_core::history::entry::Entry;
 use threadline_core::id::{ConversationId, Seq};
 use threadline_core::inbox::{Item, ItemNumber};
@@ -29,6 +31,8 @@ pub struct Drive {
     world: Arc<World>,
     conversation: ConversationId,
     driver: Driver,
+    /// The time of the last entry: to the driver time does not go back, whatever the clock says.
+    latest: Timestamp,
     lease: Lease,
     /// Until when the lease is good as far as this process can tell.
     lease_good: Instant,
@@ -86,20 +90,26 @@ pub enum DriveError {
 }
 
 impl Drive {
-    /// Takes the lease of a conversation and opens it.
+    /// Takes the lease of a conversation and opens it, for a person who named it.
     pub async fn open(world: Arc<World>, id: ConversationId) -> Result<Self, DriveError> {
-        Self::begin(world, id, Arc::default(), Arc::default()).await
+        Self::begin(world, id, true, Arc::default(), Arc::default()).await
     }
 
     pub(crate) async fn begin(
         world: Arc<World>,
         id: ConversationId,
+        attended: bool,
         feed: Arc<Feed>,
         door: Arc<Door>,
     ) -> Result<Self, DriveError> {
         let now = Instant::now();
-        let lease = world.store.acquire(id, world.pace.lease_ms).await?;
-        let opening = match opening(&world, id).await {
+        let lease = if attended {
+            world.store.acquire(id, world.pace.lease_ms).await?
+        } else {
+            world.store.acquire_unattended(id, world.pace.lease_ms).await?
+        };
+        let circumstances = Circumstances { attended, predecessor: lease.predecessor };
+        let (active_at, opening) = match opening(&world, id, circumstances).await {
             Ok(opening) => opening,
             Err(error) => {
                 world.store.release(&lease).await?;
@@ -116,6 +126,7 @@ impl Drive {
             world,
             conversation: id,
             driver,
+            latest: active_at,
             lease,
             work,
             feed,
@@ -391,7 +402,8 @@ impl Drive {
 
     /// Tells the driver what happened and does what it says.
     fn tell(&mut self, event: Event) {
-        for command in self.driver.on(event, self.world.clock.now()) {
+        let now = self.world.clock.now().max(self.latest);
+        for command in self.driver.on(event, now) {
             self.execute(command);
         }
         self.rest = self.driver.rests();
@@ -439,6 +451,15 @@ impl Drive {
                 }
             }
             Command::Reconcile(run) => self.work.reconcile(run),
+            Command::ChangeRecorded(call) => {
+                // As with a call: whoever took over counts the change as not made.
+                let is_ours = Instant::now() < self.lease_good;
+                self.work.answer_change(call, is_ours);
+                if !is_ours {
+                    self.work.sleep(0, Event::LeaseLost);
+                }
+            }
+            Command::ChangeRefused(call) => self.work.answer_change(call, false),
             Command::StopCall(call) => self.work.stop_call(call),
             Command::FetchPast { item, to } => self.work.fetch_past(item, to),
             Command::Sleep { alarm, ms } => self.work.sleep(ms, Event::Alarm(alarm)),
@@ -460,6 +481,7 @@ impl Drive {
         match &notice {
             Notice::Entry(entry) => {
                 tracing::debug!(target: "History", conversation = %self.conversation, seq = %entry.seq, kind = entry.fact.kind(), "appended");
+                self.latest = self.latest.max(entry.at);
                 self.moved.push(Arc::clone(entry));
             }
             Notice::State { agent, from, to } => {
@@ -476,23 +498,33 @@ impl Drive {
     /// Sets the alarm for what is due next, by the clock as it is now.
     fn rearm(&mut self) {
         self.wake_at = self.due.map(|due| {
-            let ms = due.millis_since(self.world.clock.now()).min(CLOCK_MS);
+            let now = self.world.clock.now().max(self.latest);
+            let ms = due.millis_since(now).min(CLOCK_MS);
             // Never twice at once: a clock that stands still must not spin.
             Instant::now() + Duration::from_millis(ms.max(20))
         });
     }
 }
 
-/// What a driver of a conversation begins with.
-async fn opening(world: &World, id: ConversationId) -> Result<Opening, OpenError> {
+/// What a driver of a conversation begins with, and the time of the last entry. A person who has it
+/// driven takes it off hold.
+async fn opening(
+    world: &World,
+    id: ConversationId,
+    circumstances: Circumstances,
+) -> Result<(Timestamp, Opening), OpenError> {
     let setting = &world.setting;
     let (store, counter) = (&*world.store, &*setting.counter);
-    let (_, history, widgets) = open_with_widgets(store, id, counter, &setting.widgets).await?;
+    let (conversation, history, widgets) =
+        open_with_widgets(store, id, counter, &setting.widgets).await?;
+    if circumstances.attended && conversation.hold.is_some() {
+        world.store.lift_hold(id).await?;
+    }
     let seqs: Vec<Seq> = Opening::needs(&history);
     let records = world.store.records(id, &seqs).await?;
     let mut entries = Vec::with_capacity(records.len());
     for (record, seq) in records.iter().zip(seqs) {
         entries.push(record.open().map_err(|source| OpenError::Unreadable { id, seq, source })?);
     }
-    Ok(Opening { history, widgets, entries })
+    Ok((conversation.active_at, Opening { history, widgets, entries, circumstances }))
 }

@@ -8,6 +8,7 @@
 //! Nothing here is specific to a vendor, a database or a protocol.
 
 mod at_hand;
+mod change;
 mod door;
 mod drive;
 mod feed;

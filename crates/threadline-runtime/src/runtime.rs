@@ -59,6 +59,10 @@ struct State {
     pokes: u64,
     /// Whether a task drives it.
     driven: bool,
+    /// Whether a person has it driven, by name.
+    attended: bool,
+    /// Whether that task waits because another process drives it.
+    held_elsewhere: bool,
     /// Where it came to rest, and after how many pokes.
     settled: Option<(u64, Settled)>,
 }
@@ -131,6 +135,11 @@ impl Runtime {
                 facts.push(Proposal::new(of, set, counter));
             }
         }
+        if let Some(workspace) = &setting.workspace
+            && agents.iter().any(|agent| setting.works_in_folder(&agent.joined))
+        {
+            facts.push(Proposal::new(AgentId::CONVERSATION, workspace.clone(), counter));
+        }
         let stamp = Stamp { at, ids: &*setting.ids, counter };
         let first = History::new().propose(facts, stamp)?;
         world.store.create(id, None, &first.batch).await?;
@@ -178,12 +187,24 @@ impl Runtime {
         }
     }
 
-    /// Has a conversation driven in the background until it rests.
+    /// Has a conversation driven in the background until it rests, for a person who named it: that
+    /// takes it off hold.
     pub fn start(&self, id: ConversationId) {
+        self.start_for(id, true);
+    }
+
+    /// Has a conversation driven in the background until it rests, because it is due and not
+    /// because a person named it. One that is on hold is not driven.
+    pub fn start_unattended(&self, id: ConversationId) {
+        self.start_for(id, false);
+    }
+
+    fn start_for(&self, id: ConversationId, attended: bool) {
         let known = self.known(id);
         let mut drives = false;
         known.state.send_modify(|state| {
             state.pokes += 1;
+            state.attended |= attended;
             drives = !std::mem::replace(&mut state.driven, true);
             // Whoever sees the number finds the poke.
             if !drives {
@@ -203,8 +224,9 @@ impl Runtime {
     /// another process put into its inbox or left half done, or a time that has come.
     pub async fn is_due(&self, id: ConversationId) -> Result<bool, StoreError> {
         let (store, now) = (&self.world().store, self.world().clock.now());
+        let Conversation { origin, sums, active_at, .. } = store.conversation(id).await?;
+        let now = now.max(active_at);
         let has_come = |at: Option<Timestamp>| at.is_some_and(|at| at <= now);
-        let Conversation { origin, sums, .. } = store.conversation(id).await?;
         // A copy goes on only when something is said to it.
         let by_itself = sums.state == Doing::Working || has_come(sums.wake_at);
         if by_itself && origin == Origin::Own {
@@ -244,6 +266,11 @@ impl Runtime {
         }
     }
 
+    /// Whether a conversation that was started here is not driven because another process drives it.
+    pub fn is_held_elsewhere(&self, id: ConversationId) -> bool {
+        self.known(id).state.borrow().held_elsewhere
+    }
+
     /// Watches a conversation: what is stored after an entry, then what is new in this process.
     pub fn watch(&self, id: ConversationId, after: Seq) -> Watcher {
         self.known(id).feed.watch(Arc::clone(&self.world().store), id, after)
@@ -251,9 +278,13 @@ impl Runtime {
 
     /// Opens a conversation to be driven by hand, step by step.
     pub async fn drive(&self, id: ConversationId) -> Result<Drive, DriveError> {
+        self.drive_for(id, true).await
+    }
+
+    async fn drive_for(&self, id: ConversationId, attended: bool) -> Result<Drive, DriveError> {
         let known = self.known(id);
         let (feed, door) = (Arc::clone(&known.feed), Arc::clone(&known.door));
-        Drive::begin(Arc::clone(self.world()), id, feed, door).await
+        Drive::begin(Arc::clone(self.world()), id, attended, feed, door).await
     }
 
     /// Ends all driving for good, and gives the leases back. What is recorded is safe; what was
@@ -286,6 +317,7 @@ impl Runtime {
                 Ok(None) => continue,
                 Ok(Some(rest)) => Settled::Resting(rest),
                 Err(DriveError::Store(held @ StoreError::Held { .. })) => {
+                    known.state.send_modify(|state| state.held_elsewhere = true);
                     // Someone else drives it: what waits is theirs, unless they die.
                     if !std::mem::replace(&mut told, true) {
                         known.feed.tell(News::Notice(Notice::Stalled(held.to_string().into())));
@@ -324,7 +356,9 @@ impl Runtime {
         known: &Known,
         settled: &mut u64,
     ) -> Result<Option<Rest>, DriveError> {
-        let mut drive = self.drive(id).await?;
+        let attended = known.state.borrow().attended;
+        let mut drive = self.drive_for(id, attended).await?;
+        known.state.send_modify(|state| state.held_elsewhere = false);
         let driven = caught(self.drive_on(&mut drive, known, settled)).await;
         if let Err(panic @ DriveError::Panicked(_)) = driven {
             // What is durable is whole: whoever drives it next goes on from there.

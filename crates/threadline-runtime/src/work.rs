@@ -16,9 +16,11 @@ use threadline_core::provider::{Delta, DeltaStream, ProviderError, Request};
 use threadline_core::store::{
     Lease, Recall, StoreError, gather_recap, past_with_widgets, read_media,
 };
-use threadline_core::tool::{Cancel, Progress, ProgressReport, ToolContext};
+use threadline_core::tool::{Cancel, FileLog, Progress, ProgressReport, ToolContext};
+use tokio::sync::{mpsc, oneshot};
 
 use crate::at_hand::AtHand;
+use crate::change::{ChangeRecorder, ChangeRequest};
 use crate::feed::{Feed, News};
 use crate::health::Watched;
 use crate::thread::StoredThread;
@@ -74,6 +76,11 @@ pub(crate) struct Work {
     /// What is at hand of agents' contexts, and how often it was forgotten.
     at_hand: BTreeMap<AgentId, Box<AtHand>>,
     forgotten: u64,
+    /// File changes that calls announce, and how to announce one.
+    changes: mpsc::UnboundedReceiver<ChangeRequest>,
+    announce: mpsc::UnboundedSender<ChangeRequest>,
+    /// Calls that wait until their change is on record.
+    announced: BTreeMap<CallId, oneshot::Sender<()>>,
     /// What waits to be kept as a snapshot, and the last one that was.
     standing: Option<Box<Standing>>,
     snapshot_kept: Seq,
@@ -87,10 +94,14 @@ impl Work {
         feed: Arc<Feed>,
         head: Seq,
     ) -> Self {
+        let (announce, changes) = mpsc::unbounded_channel();
         Self {
             world,
             conversation,
             feed,
+            changes,
+            announce,
+            announced: BTreeMap::new(),
             futures: FuturesUnordered::new(),
             held: BTreeMap::new(),
             watched: BTreeMap::new(),
@@ -109,7 +120,25 @@ impl Work {
 
     /// What is done next; waits for it. None if nothing is under way.
     pub(crate) async fn next(&mut self) -> Option<Done> {
-        self.futures.next().await
+        tokio::select! {
+            biased;
+            Some(done) = self.futures.next() => Some(done),
+            Some(ChangeRequest { change, recorded }) = self.changes.recv() => {
+                self.announced.insert(change.call, recorded);
+                Some(Done::Event(Box::new(Event::FileChange { change })))
+            }
+            else => None,
+        }
+    }
+
+    /// Answers a call that waits for its file change: it may be made, or it must not be.
+    pub(crate) fn answer_change(&mut self, call: CallId, recorded: bool) {
+        if let Some(answer) = self.announced.remove(&call)
+            && recorded
+        {
+            // A call that was stopped in the meantime makes no change.
+            let _ = answer.send(());
+        }
     }
 
     pub(crate) fn append(&self, lease: &Lease, batch: Arc<Batch>) {
@@ -408,6 +437,15 @@ impl Work {
             thread: Arc::new(thread),
             cancel: cancel.clone(),
             progress: Arc::new(Reports { call: run.call, feed: Arc::clone(&self.feed) }),
+            files: FileLog {
+                recorder: Arc::new(ChangeRecorder {
+                    call: run.call,
+                    world: Arc::clone(&self.world),
+                    announce: self.announce.clone(),
+                }),
+                recorded: run.changes.clone(),
+                predecessor: run.predecessor,
+            },
         };
         (cancel, context)
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use threadline_core::clock::Clock;
 use threadline_core::drive::{Limits, Setting, Toolset, ToolsetRefused};
+use threadline_core::history::fact::WorkspaceSet;
 use threadline_core::id::IdSource;
 use threadline_core::policy::Rule;
 use threadline_core::provider::{Models, Provider};
@@ -83,7 +84,9 @@ impl World {
         let observer = Arc::new(Observer::new(Arc::clone(&clock)));
         let models = Arc::new(Observed { models, observer: Arc::clone(&observer) });
         let policy = Vec::new();
-        let setting = Setting { ids, counter, models, tools: toolset, widgets, limits, policy };
+        let workspace = None;
+        let setting =
+            Setting { ids, counter, models, tools: toolset, widgets, limits, policy, workspace };
         let (toolbox, setting) = (Toolbox::new(tools), Arc::new(setting));
         Ok(Self { store, provider, toolbox, clock, setting, pace: Pace::default(), observer })
     }
@@ -99,6 +102,13 @@ impl World {
     #[must_use]
     pub fn with_policy(self, policy: Vec<Rule>) -> Self {
         let setting = Arc::new(Setting { policy, ..again(&self.setting) });
+        Self { setting, ..self }
+    }
+
+    /// The same world with a folder that its tools work in.
+    #[must_use]
+    pub fn with_workspace(self, workspace: Option<WorkspaceSet>) -> Self {
+        let setting = Arc::new(Setting { workspace, ..again(&self.setting) });
         Self { setting, ..self }
     }
 
@@ -119,5 +129,6 @@ fn again(setting: &Setting) -> Setting {
         widgets: Arc::clone(&setting.widgets),
         limits: setting.limits,
         policy: setting.policy.clone(),
+        workspace: setting.workspace.clone(),
     }
 }

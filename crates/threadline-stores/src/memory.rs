@@ -85,9 +85,9 @@ impl MemoryStore {
         self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lease(&self, kept: &mut Kept, ttl_ms: u64) -> Lease {
+    fn lease(&self, kept: &mut Kept, ttl_ms: u64, attended: bool) -> Lease {
         let until = self.clock.now().plus_millis(ttl_ms);
-        kept.hold(self.owner.clone(), self.ids.random(), until)
+        kept.hold(self.owner.clone(), self.ids.random(), until, attended)
     }
 }
 
@@ -272,7 +272,26 @@ impl Store for MemoryStore {
         let kept = content.kept_mut(self.tenant, id)?;
         kept.check_open()?;
         kept.check_free(self.clock.now())?;
-        Ok(self.lease(kept, ttl_ms))
+        Ok(self.lease(kept, ttl_ms, true))
+    }
+
+    async fn acquire_unattended(
+        &self,
+        id: ConversationId,
+        ttl_ms: u64,
+    ) -> Result<Lease, StoreError> {
+        let mut content = self.content();
+        let kept = content.kept_mut(self.tenant, id)?;
+        kept.check_open()?;
+        kept.check_free(self.clock.now())?;
+        kept.count_death();
+        kept.check_not_on_hold()?;
+        Ok(self.lease(kept, ttl_ms, false))
+    }
+
+    async fn lift_hold(&self, id: ConversationId) -> Result<(), StoreError> {
+        self.content().kept_mut(self.tenant, id)?.lift_hold();
+        Ok(())
     }
 
     async fn renew(&self, lease: &Lease, ttl_ms: u64) -> Result<Lease, StoreError> {
@@ -299,11 +318,21 @@ impl Store for MemoryStore {
         let due: BTreeSet<(Timestamp, ConversationId)> = content
             .of(self.tenant)
             .filter(|kept| kept.check_open().is_ok() && kept.check_free(now).is_ok())
-            .filter_map(|kept| Some((kept.due_since()?, kept.conversation.id)))
-            .filter(|(since, _)| *since <= now)
+            .filter(|kept| kept.check_not_on_hold().is_ok())
+            .filter_map(|kept| Some((kept.due_since(now)?, kept.conversation.id)))
             .collect();
-        let longest = due.into_iter().take(most);
-        longest.map(|(_, id)| Ok(self.lease(content.kept_mut(self.tenant, id)?, ttl_ms))).collect()
+        let mut leases = Vec::new();
+        for (_, id) in due {
+            if leases.len() >= most {
+                break;
+            }
+            let kept = content.kept_mut(self.tenant, id)?;
+            kept.count_death();
+            if kept.check_not_on_hold().is_ok() {
+                leases.push(self.lease(kept, ttl_ms, false));
+            }
+        }
+        Ok(leases)
     }
 
     async fn enqueue(&self, id: ConversationId, item: &Item) -> Result<Queued, StoreError> {

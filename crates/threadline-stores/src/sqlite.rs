@@ -412,6 +412,26 @@ impl Store for SqliteStore {
         .await
     }
 
+    async fn acquire_unattended(
+        &self,
+        id: ConversationId,
+        ttl_ms: u64,
+    ) -> Result<Lease, StoreError> {
+        let claim = self.ids.random();
+        self.lease("take a lease", ttl_ms, move |taker, connection, living| {
+            taker.acquire_unattended(connection, id, claim, living)
+        })
+        .await?
+    }
+
+    async fn lift_hold(&self, id: ConversationId) -> Result<(), StoreError> {
+        let tenant = self.tenant;
+        self.write("take a conversation off hold", 0, move |connection| {
+            lease::lift_hold(connection, tenant, id)
+        })
+        .await
+    }
+
     async fn renew(&self, lease: &Lease, ttl_ms: u64) -> Result<Lease, StoreError> {
         let lease = lease.clone();
         self.lease("keep a lease", ttl_ms, move |taker, connection, _| {

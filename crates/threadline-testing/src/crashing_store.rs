@@ -218,6 +218,18 @@ impl Store for CrashingStore {
         self.lease(self.inner.acquire(id, ttl_ms)).await
     }
 
+    async fn acquire_unattended(
+        &self,
+        id: ConversationId,
+        ttl_ms: u64,
+    ) -> Result<Lease, StoreError> {
+        self.lease(self.inner.acquire_unattended(id, ttl_ms)).await
+    }
+
+    async fn lift_hold(&self, id: ConversationId) -> Result<(), StoreError> {
+        self.write(self.inner.lift_hold(id)).await
+    }
+
     async fn renew(&self, lease: &Lease, ttl_ms: u64) -> Result<Lease, StoreError> {
         self.lease(self.inner.renew(lease, ttl_ms)).await
     }
@@ -336,9 +348,10 @@ impl Intake for CrashingStore {
         &self,
         stage: StageId,
         origin: Origin,
+        held: bool,
         waiting: &[Item],
     ) -> Result<(), StoreError> {
-        self.write(self.inner.adopt(stage, origin, waiting)).await
+        self.write(self.inner.adopt(stage, origin, held, waiting)).await
     }
 
     async fn discard(&self, stage: StageId) -> Result<(), StoreError> {

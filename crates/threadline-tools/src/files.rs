@@ -17,10 +17,10 @@ mod walk;
 mod workspace;
 mod write_file;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use threadline_core::tool::Tool;
+use threadline_core::history::fact::Effect;
+use threadline_core::tool::{RunRules, Tool};
 
 pub use change::{FILE_CAP_BYTES, TEXT_CAP_BYTES};
 pub use edit_file::EditFile;
@@ -31,16 +31,20 @@ pub use search_files::SearchFiles;
 pub use workspace::Workspace;
 pub use write_file::WriteFile;
 
-/// All tools for the files of a workspace. The journal is the folder by which it is found out
-/// whether an edit was made that gave no answer: one outside of the workspace.
-pub fn tools(workspace: &Arc<Workspace>, journal: Option<PathBuf>) -> Vec<Arc<dyn Tool>> {
+/// All tools for the files of a workspace.
+pub fn tools(workspace: &Arc<Workspace>) -> Vec<Arc<dyn Tool>> {
     vec![
         Arc::new(ReadFile::new(Arc::clone(workspace))),
         Arc::new(ListFiles::new(Arc::clone(workspace))),
         Arc::new(SearchFiles::new(Arc::clone(workspace))),
         Arc::new(WriteFile::new(Arc::clone(workspace))),
-        Arc::new(EditFile::new(Arc::clone(workspace), journal)),
+        Arc::new(EditFile::new(Arc::clone(workspace))),
     ]
+}
+
+/// The usual rules of an effect, for a tool that works in the conversation's folder.
+const fn in_workspace(effect: Effect) -> RunRules {
+    RunRules { in_workspace: true, ..RunRules::usual(effect) }
 }
 
 #[cfg(test)]

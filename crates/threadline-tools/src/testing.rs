@@ -5,12 +5,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use threadline_core::clock::Timestamp;
 use threadline_core::history::entry::Entry;
-use threadline_core::history::fact::Digest;
+use threadline_core::history::fact::{Digest, FileChanged};
 use threadline_core::history::sections::{Level, render};
 use threadline_core::id::{AgentId, CallId, ConversationId, Seq, TenantId};
-use threadline_core::store::{Direction, StoreError};
+use threadline_core::store::{Direction, Predecessor, StoreError};
 use threadline_core::tool::{
-    Cancel, Progress, ProgressReport, ThreadReader, ToolContext, ToolOutcome,
+    Cancel, FileChange, FileLog, NotRecorded, Progress, ProgressReport, RecordChange, ThreadReader,
+    ToolContext, ToolOutcome,
 };
 
 /// The surroundings of a call in an empty thread.
@@ -25,7 +26,13 @@ pub(crate) fn context() -> ToolContext {
         thread: Arc::new(Nothing),
         cancel: Cancel::new(),
         progress: Arc::new(Nothing),
+        files: files(Vec::new(), Predecessor::Gone),
     }
+}
+
+/// A log that lets every change be made, of a call that recorded some before.
+pub(crate) fn files(recorded: Vec<FileChanged>, predecessor: Predecessor) -> FileLog {
+    FileLog { recorder: Arc::new(Nothing), recorded, predecessor }
 }
 
 /// What the model reads of an outcome at a level.
@@ -66,6 +73,13 @@ impl ThreadReader for Nothing {
         _most: usize,
     ) -> Result<Option<Vec<u8>>, StoreError> {
         Ok(None)
+    }
+}
+
+#[async_trait]
+impl RecordChange for Nothing {
+    async fn record(&self, _change: FileChange) -> Result<(), NotRecorded> {
+        Ok(())
     }
 }
 

@@ -260,13 +260,22 @@ Examples:
     Export(Export),
     /// Read a conversation from a file
     ///
-    /// What is here already is added to if the file begins with it, and else left alone.
+    /// What is here already is added to if the file begins with it, and else left alone. Rules and
+    /// approvals in the file count only with --trusted, and nothing runs before you resume it.
     #[command(after_help = "\
 Examples:
   threadline import talk.threadline.jsonl
   threadline import talk.threadline.jsonl --as-new
   gunzip < talk.threadline.jsonl.gz | threadline import -")]
     Import(Import),
+    /// Show the folder that a conversation works in, or bind it to another
+    ///
+    /// Tools that touch files run only there: the conversation is resumed in that folder.
+    #[command(after_help = "\
+Examples:
+  threadline workspace last
+  threadline workspace last --set .")]
+    Workspace(SetWorkspace),
     /// Check that what is stored is what was written
     ///
     /// Exits with 1 if something is wrong.
@@ -351,6 +360,7 @@ impl Command {
             | Self::Rewind(_)
             | Self::Export(_)
             | Self::Import(_)
+            | Self::Workspace(_)
             | Self::Verify(_)
             | Self::Trust(_)
             | Self::Wire(Wire::Decode(_) | Wire::Check(_))
@@ -562,6 +572,21 @@ pub(crate) struct Import {
     /// Keep what is sound of a broken file
     #[arg(long)]
     pub(crate) salvage: bool,
+
+    /// Vouch for the file: its rules, approvals and workspace count here, and a conversation that
+    /// was moved continues exactly where it stopped once you resume it
+    #[arg(long, conflicts_with = "as_new")]
+    pub(crate) trusted: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SetWorkspace {
+    #[arg(value_name = "ID", help = CONVERSATION_HELP)]
+    pub(crate) conversation: ConversationArgument,
+
+    /// Bind the conversation to this folder; approvals that are open become void
+    #[arg(long, value_name = "PATH")]
+    pub(crate) set: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

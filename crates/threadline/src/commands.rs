@@ -29,6 +29,7 @@ mod trust;
 mod verify;
 mod watch;
 mod wire;
+mod workspace;
 
 use std::process::ExitCode;
 
@@ -93,6 +94,7 @@ pub(crate) async fn run(
         Some(Command::Rewind(arguments)) => rewind::run(&parts, &arguments, view).await?,
         Some(Command::Export(arguments)) => export::run(&parts, &arguments, view).await?,
         Some(Command::Import(arguments)) => import::run(&parts, &arguments, view).await?,
+        Some(Command::Workspace(arguments)) => workspace::run(&parts, &arguments, view).await?,
         Some(Command::Tools(arguments)) => tools::run(&parts, config, &arguments, view)?,
         Some(Command::Verify(arguments)) => return verify::run(&parts, &arguments, view).await,
         Some(Command::Wire(Wire::Encode(arguments))) => {

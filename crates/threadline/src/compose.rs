@@ -147,7 +147,7 @@ impl Parts {
         };
         setup.provider = provider(own, market)?;
         setup.models = Arc::clone(market) as Arc<dyn Models>;
-        add_files(&mut setup, workspace.unwrap_or(Path::new(".")), &self.db)?;
+        add_files(&mut setup, workspace.unwrap_or(Path::new(".")))?;
         if let Some(ledger) = &config.dev.ledger {
             setup.tools.extend(dev::tools(ledger));
         }
@@ -253,19 +253,19 @@ fn script(path: &Path) -> anyhow::Result<Script> {
     text.parse().with_context(|| format!("could not understand the script {}", path.display()))
 }
 
-/// Lets agents work with the files of a folder. What became of their edits is kept beside the
-/// database.
+/// Lets agents work with the files of a folder.
 #[cfg(unix)]
-fn add_files(setup: &mut Setup, workspace: &Path, db: &Path) -> anyhow::Result<()> {
+fn add_files(setup: &mut Setup, workspace: &Path) -> anyhow::Result<()> {
     use threadline_tools::files::{Workspace, tools};
     let folder = Workspace::open(workspace)
         .with_context(|| format!("could not open the workspace {}", workspace.display()))?;
-    setup.tools.extend(tools(&Arc::new(folder), Some(db.with_file_name("edits"))));
+    setup.workspace = Some(folder.identity().clone());
+    setup.tools.extend(tools(&Arc::new(folder)));
     Ok(())
 }
 
 /// Files of one folder can be worked with only where the system can keep a path within it.
 #[cfg(not(unix))]
-fn add_files(_: &mut Setup, _: &Path, _: &Path) -> anyhow::Result<()> {
+fn add_files(_: &mut Setup, _: &Path) -> anyhow::Result<()> {
     Ok(())
 }

@@ -22,6 +22,8 @@ pub(crate) struct Conversation<'a> {
     pub(crate) labels: &'a [String],
     pub(crate) archived: bool,
     pub(crate) copy: bool,
+    pub(crate) origin: &'static str,
+    pub(crate) hold: Option<String>,
     pub(crate) moved_away: bool,
     pub(crate) forked_from: Option<Fork>,
     pub(crate) cost_nano_usd: u64,
@@ -50,7 +52,16 @@ impl<'a> From<&'a store::Conversation> for Conversation<'a> {
             active_at: conversation.active_at.to_string(),
             labels: &sums.labels,
             archived: sums.archived,
-            copy: conversation.origin == store::Origin::Copy,
+            copy: match conversation.origin {
+                store::Origin::Own => false,
+                store::Origin::Copy | store::Origin::Imported => true,
+            },
+            origin: match conversation.origin {
+                store::Origin::Own => "own",
+                store::Origin::Copy => "copy",
+                store::Origin::Imported => "imported",
+            },
+            hold: conversation.hold.map(store::Hold::reason),
             moved_away: conversation.moved_away,
             forked_from: conversation
                 .forked_from

@@ -86,6 +86,7 @@ fn hint(error: &anyhow::Error) -> Option<&'static str> {
     match store {
         StoreError::NotFound(_) => Some("`threadline list --all` shows what there is"),
         StoreError::Held { .. } => Some("try again when it is free"),
+        StoreError::OnHold { .. } => Some("to run it: threadline resume ID"),
         StoreError::NoEntry { .. }
         | StoreError::Exists(_)
         | StoreError::Fenced(_)

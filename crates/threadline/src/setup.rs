@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread;
 
 use threadline_core::drive::{Limits, own_tools};
-use threadline_core::history::fact::AgentJoined;
+use threadline_core::history::fact::{AgentJoined, WorkspaceSet};
 use threadline_core::id::TenantId;
 use threadline_core::policy::Rule;
 use threadline_core::provider::{Models, Provider};
@@ -42,6 +42,8 @@ pub struct Setup {
     pub limits: Limits,
     /// The rules for calls, in order: the last that speaks of a call counts, and a deny always.
     pub policy: Vec<Rule>,
+    /// The folder that tools work in, if any does. A conversation with such tools is bound to it.
+    pub workspace: Option<WorkspaceSet>,
     /// How fast things go that nobody sees.
     pub pace: Pace,
 }
@@ -65,6 +67,7 @@ impl Setup {
             ],
             limits: Limits::default(),
             policy: Vec::new(),
+            workspace: None,
             pace: Pace::default(),
         }
     }
@@ -102,7 +105,7 @@ impl Setup {
             Arc::new(O200k),
         )?;
         let world = world.with_limits(self.limits).with_policy(self.policy);
-        Ok(Runtime::new(world.with_pace(self.pace)))
+        Ok(Runtime::new(world.with_workspace(self.workspace).with_pace(self.pace)))
     }
 }
 

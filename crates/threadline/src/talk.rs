@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use threadline::{Ending, asked, asked_for, busy, ending, item};
-use threadline_core::drive::{Notice, Rest};
+use threadline_core::drive::{Circumstances, Notice, Rest, workspace_refusal};
 use threadline_core::history::History;
 use threadline_core::history::batch::State;
 use threadline_core::history::entry::Entry;
@@ -24,6 +24,8 @@ use threadline_core::store::{OpenError, PIECE_CAP_BYTES, Storage, StoreError, op
 use threadline_core::tool::{ToolResult, capped};
 use threadline_runtime::{News, Runtime, Settled, WatchError, Watcher};
 use tokio::time::{Instant, sleep, sleep_until};
+
+use crate::words;
 
 pub(crate) use cast::{Cast, EVERYONE, To, Unheard};
 pub(crate) use lines::{LINE_CAP_BYTES, Lines, Said};
@@ -89,10 +91,14 @@ impl Talk {
         runtime: Runtime,
         id: ConversationId,
         after: Seq,
-    ) -> Result<Self, OpenError> {
+    ) -> anyhow::Result<Self> {
         let watcher = runtime.watch(id, after).looking(LOOK_ELSEWHERE);
         let world = runtime.world();
         let (_, history) = open(&*world.store, id, &*world.setting.counter).await?;
+        let refusal = workspace_refusal(&history, &world.setting, Circumstances::ATTENDED);
+        if let Some(why) = refusal.and_then(|refusal| words::other_workspace(id, &refusal)) {
+            anyhow::bail!(why);
+        }
         let (cast, own) = (Cast::of(&history), Own::default());
         let look_at = Instant::now() + LOOK_ELSEWHERE;
         let (begun, ended, overheard) = (BTreeMap::new(), Vec::new(), Vec::new());
@@ -178,7 +184,8 @@ impl Talk {
         let rewinds = matches!(body, Body::Command(Command::Rewind { .. }));
         let item = item(body);
         self.runtime.submit(self.id, &item).await?;
-        let seq = delivered(self.store(), self.id, &item).await?;
+        let waits = || self.runtime.is_held_elsewhere(self.id);
+        let seq = delivered(self.store(), self.id, &item, waits).await?;
         // A rewind also settles what it took back.
         let last = if rewinds { self.store().conversation(self.id).await?.head } else { seq };
         self.knows(seq, last);
@@ -446,14 +453,19 @@ impl Own {
     }
 }
 
-/// Waits until an item was taken, and gives its entry; says why if it was refused.
+/// Waits until an item was taken, and returns its entry, or the reason if it was refused. What this
+/// process does itself may take its time; another process is waited for only for a while.
 pub(crate) async fn delivered(
     store: &dyn Storage,
     id: ConversationId,
     item: &Item,
+    waits_for_other: impl Fn() -> bool,
 ) -> anyhow::Result<Seq> {
-    let until = Instant::now() + DELIVERY;
+    let mut until = Instant::now() + DELIVERY;
     loop {
+        if !waits_for_other() {
+            until = Instant::now() + DELIVERY;
+        }
         if let Some(seq) = store.enqueue(id, item).await?.taken {
             let records = store.records(id, &[seq]).await?;
             for record in &records {

@@ -1,10 +1,15 @@
 //! Facts in words, for people.
 
+use std::path::Path;
+
 use serde_json::Value;
+use threadline_core::drive::Stopped;
 use threadline_core::history::fact::{EndReason, Limit, PolicySet, Status, ToolFinished, Verdict};
 use threadline_core::history::one_line;
 use threadline_core::history::sections::{self, Level};
+use threadline_core::id::ConversationId;
 use threadline_core::policy::line_of;
+use threadline_runtime::{DriveError, Settled};
 
 /// How much of a call or a result stands on a line, in characters.
 const LINE_CAP: usize = 200;
@@ -32,6 +37,30 @@ pub(crate) fn ended(reason: EndReason, detail: &str) -> String {
         "" => reason.to_owned(),
         detail => format!("{reason}: {}", one_line(detail, LINE_CAP)),
     }
+}
+
+/// Where a conversation can be driven that cannot be driven in this folder; none if something else
+/// is wrong.
+pub(crate) fn other_workspace(id: ConversationId, stopped: &Stopped) -> Option<String> {
+    match stopped {
+        Stopped::OtherWorkspace { path } if Path::new(&**path).is_dir() => Some(format!(
+            "This conversation works in {path}. Run it there, or bind it to this folder: threadline workspace {id} --set ."
+        )),
+        Stopped::OtherWorkspace { path } => Some(format!(
+            "This conversation works in {path}, which does not exist here. Bind it to a folder: threadline workspace {id} --set PATH"
+        )),
+        Stopped::NoWorkspace => Some(format!(
+            "This conversation has no folder to work in yet. Resume it where it belongs: threadline resume {id}"
+        )),
+        Stopped::LeaseLost | Stopped::NotUnderstood(_) | Stopped::Store(_) => None,
+    }
+}
+
+/// The same for a conversation that was to be driven in the background.
+pub(crate) fn settled_elsewhere(id: ConversationId, settled: &Settled) -> Option<String> {
+    let Settled::Failed(error) = settled else { return None };
+    let DriveError::Stopped(stopped) = &**error else { return None };
+    other_workspace(id, stopped)
 }
 
 /// A rule that was set, in a sentence.

@@ -111,6 +111,7 @@ impl Driver {
         match &entry.fact {
             Fact::InvocationStarted(_) => self.proceed(entry, out),
             Fact::ToolStarted(started) => self.run(entry, started, out),
+            Fact::FileChanged(changed) => out.push(Command::ChangeRecorded(changed.call)),
             _ => {}
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::command::{Command, Run};
 use super::event::Outcome;
-use super::place::{Landed, Sheet};
+use super::place::{Beside, Landed, NotPlaced, Sheet};
 use super::planted::planted;
 use super::setting::Known;
 use super::step::CallStep;
@@ -12,15 +12,15 @@ use super::timing::{CLEAR_TIMER, SET_TIMER, WAIT};
 use super::{Driver, Toolset};
 use crate::history::entry::Entry;
 use crate::history::fact::{
-    Answer, ApprovalAsked, Approver, Authority, CALL_AGENT, Digest, Effect, Status, ToolCall,
-    ToolFinished, ToolStarted, Verdict, WidgetChanged,
+    Answer, ApprovalAsked, Approver, Authority, Block, CALL_AGENT, Digest, Effect, FileChanged,
+    Output, Status, ToolCall, ToolFinished, ToolStarted, Verdict, WidgetChanged,
 };
 use crate::history::metadata::Metadata;
 use crate::history::sections::Section;
 use crate::history::state::OpenCall;
 use crate::id::{AgentId, CallId};
 use crate::policy::{self, By, Decision};
-use crate::tool::{Handling, RunRules, Validated};
+use crate::tool::{ArgumentsRefused, Handling, RunRules, Validated, repair_json};
 use crate::widget::{Reply, WidgetCall};
 
 /// An open call as its model wrote it.
@@ -28,14 +28,32 @@ use crate::widget::{Reply, WidgetCall};
 pub(super) struct CallText {
     name: Arc<str>,
     raw: Arc<str>,
+    /// The arguments as JSON, if they are not read as they were written.
+    repaired: Option<Arc<str>>,
     /// What it was started with, if that differs.
     pub(super) ran_with: Option<Arc<str>>,
+    /// The file changes that it recorded.
+    pub(super) changes: Vec<FileChanged>,
 }
 
 impl CallText {
     pub(super) fn new(call: &ToolCall) -> Self {
-        let (name, raw) = (Arc::clone(&call.name), Arc::clone(&call.arguments));
-        Self { name, raw, ran_with: None }
+        Self {
+            name: Arc::clone(&call.name),
+            raw: Arc::clone(&call.arguments),
+            repaired: call.repaired.clone(),
+            ran_with: None,
+            changes: Vec::new(),
+        }
+    }
+
+    /// The arguments that its tool can run with, as they were recorded. What was odd about them is
+    /// found in what the model wrote.
+    fn validate(&self, known: &Known) -> Result<Validated, ArgumentsRefused> {
+        let Some(repaired) = &self.repaired else { return known.validate(&self.raw) };
+        let validated = known.validate(repaired)?;
+        let warnings = known.validate(&self.raw).map(|raw| raw.warnings).unwrap_or_default();
+        Ok(Validated { warnings, ..validated })
     }
 
     /// The arguments, as they were written.
@@ -89,7 +107,11 @@ impl Driver {
                 self.finish(sheet, agent, id, Status::Skipped, "not run: it was declined");
             }
             CallStep::Begin => self.begin(sheet, agent, id, None),
-            CallStep::Allowed { by, digest } => {
+            CallStep::Allowed { until, .. } if until <= sheet.at => {
+                let text = "not run: its approval was not used before it expired";
+                self.finish(sheet, agent, id, Status::Skipped, text);
+            }
+            CallStep::Allowed { by, digest, until: _ } => {
                 self.begin(sheet, agent, id, Some((Authority::Approval(by), digest)));
             }
             CallStep::Asked => self.answer_by_rule(sheet, agent, id),
@@ -201,7 +223,7 @@ impl Driver {
             let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
             format!("there is no tool named {:?}; there are: {names}", text.name)
         })?;
-        let arguments = known.validate(&text.raw).map_err(|refused| refused.to_string())?;
+        let arguments = text.validate(known).map_err(|refused| refused.to_string())?;
         Ok(Fit { known, arguments })
     }
 
@@ -331,6 +353,12 @@ impl Driver {
                     attempt,
                     effect_key: format!("{}/{id}", self.conversation).into(),
                     at: sheet.at,
+                    changes: self
+                        .texts
+                        .get(&id)
+                        .map(|text| text.changes.clone())
+                        .unwrap_or_default(),
+                    predecessor: self.circumstances.predecessor,
                 };
                 let warnings = fit.arguments.warnings;
                 self.running.insert(id, Running { agent, effect, warnings });
@@ -374,7 +402,7 @@ impl Driver {
     pub(super) fn run_of(&self, entry: &Entry, started: &ToolStarted) -> Option<(Run, Running)> {
         let text = self.texts.get(&started.call)?;
         let known = self.setting.tools.get(&text.name)?;
-        let warnings = known.validate(&text.raw).map(|fit| fit.warnings).unwrap_or_default();
+        let warnings = text.validate(known).map(|fit| fit.warnings).unwrap_or_default();
         let arguments = started.arguments.as_ref().unwrap_or(&text.raw);
         let run = Run {
             agent: entry.agent,
@@ -384,8 +412,59 @@ impl Driver {
             attempt: started.attempt,
             effect_key: Arc::clone(&started.effect_key),
             at: entry.at,
+            changes: Vec::new(),
+            predecessor: self.circumstances.predecessor,
         };
         Some((run, Running { agent: entry.agent, effect: started.effect, warnings }))
+    }
+
+    /// An output whose calls carry their arguments as they are read here, where that is not as the
+    /// model wrote them: from then on nobody repairs them again.
+    pub(super) fn with_repaired_calls(&self, mut output: Output) -> Output {
+        for block in &mut output.blocks {
+            let Block::ToolCall(call) = block else { continue };
+            if call.complete && call.repaired.is_none() {
+                call.repaired = self.repaired(call);
+            }
+        }
+        output
+    }
+
+    fn repaired(&self, call: &ToolCall) -> Option<Arc<str>> {
+        let known = self.setting.tools.get(&call.name);
+        match known.map(|known| known.validate(&call.arguments)) {
+            Some(Ok(validated)) => Some(validated.text).filter(|text| *text != call.arguments),
+            Some(Err(_)) | None => repair_json(&call.arguments).map(Into::into),
+        }
+    }
+
+    /// A running call announced a change of a file.
+    pub(super) fn file_change(&mut self, change: FileChanged, out: &mut Vec<Command>) {
+        match self.running.get(&change.call) {
+            Some(running) => {
+                let agent = running.agent;
+                self.landed.push_back(Landed::FileChange { agent, change });
+            }
+            None => out.push(Command::ChangeRefused(change.call)),
+        }
+    }
+
+    /// Records a change of a file before it is made.
+    pub(super) fn place_file_change(
+        &mut self,
+        sheet: &mut Sheet<'_>,
+        agent: AgentId,
+        change: FileChanged,
+        out: &mut Vec<Command>,
+    ) {
+        let call = change.call;
+        match sheet.place(agent, change.clone(), Beside::cause(call.output)) {
+            Ok(_) => {}
+            Err(NotPlaced::Full) => {
+                self.landed.push_front(Landed::FileChange { agent, change });
+            }
+            Err(NotPlaced::Refused(_)) => out.push(Command::ChangeRefused(call)),
+        }
     }
 
     pub(super) fn ran(&mut self, id: CallId, outcome: Outcome) {

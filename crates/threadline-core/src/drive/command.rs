@@ -10,11 +10,12 @@ use crate::context::recap::RecapAsk;
 use crate::history::History;
 use crate::history::batch::Batch;
 use crate::history::entry::Entry;
-use crate::history::fact::Digest;
+use crate::history::fact::{Digest, FileChanged};
 use crate::history::snapshot::Snapshot;
 use crate::id::{AgentId, CallId, Seq};
 use crate::inbox::ItemNumber;
 use crate::provider::{Delta, Request};
+use crate::store::Predecessor;
 use crate::tool::ToolSpec;
 use crate::widget::Widgets;
 
@@ -82,6 +83,10 @@ pub enum Command {
     Run(Run),
     /// Find out what became of a call that someone started, without running it.
     Reconcile(Run),
+    /// The file change that a running call announced is on record: it may be made.
+    ChangeRecorded(CallId),
+    /// The file change that a call announced is not on record and must not be made.
+    ChangeRefused(CallId),
     /// Tell a running call to stop, and end it after a moment. Its outcome is still told.
     StopCall(CallId),
     /// Read the state that a rewind leads to.
@@ -166,6 +171,10 @@ pub struct Run {
     pub effect_key: Arc<str>,
     /// When it was started.
     pub at: Timestamp,
+    /// The file changes that it recorded before, in order.
+    pub changes: Vec<FileChanged>,
+    /// Whether the owner that started it before can still be running.
+    pub predecessor: Predecessor,
 }
 
 /// What watchers are told.
@@ -217,6 +226,15 @@ pub enum Stopped {
         "entry {0} is of a newer version of threadline: this history can be read but not driven"
     )]
     NotUnderstood(Seq),
+    /// The conversation works in another folder than this process.
+    #[error("the conversation works in the folder {path}, not in this one")]
+    OtherWorkspace {
+        /// The folder.
+        path: Arc<str>,
+    },
+    /// The conversation has tools that work in a folder, and no folder was set.
+    #[error("the conversation has no folder to work in yet")]
+    NoWorkspace,
     /// The store cannot go on.
     #[error("{0}")]
     Store(String),

@@ -3,7 +3,7 @@
 use crate::context::Material;
 use crate::context::plan::DoesNotFit;
 use crate::context::recap::RecapSource;
-use crate::history::fact::Attachment;
+use crate::history::fact::{Attachment, FileChanged};
 use crate::history::metadata::Metadata;
 use crate::history::{Aftermath, History};
 use crate::id::{AgentId, CallId};
@@ -73,6 +73,11 @@ pub enum Event {
         ticket: Ticket,
         /// The error, if there was one.
         error: Option<ProviderError>,
+    },
+    /// A running call is about to change a file, and waits until that is on record.
+    FileChange {
+        /// The change.
+        change: Box<FileChanged>,
     },
     /// A call that was run has its outcome.
     Ran {
@@ -171,6 +176,7 @@ impl From<StoreError> for Setback {
             | StoreError::Exists(_)
             | StoreError::Conflict { .. }
             | StoreError::Held { .. }
+            | StoreError::OnHold { .. }
             | StoreError::KeyConflict { .. }
             | StoreError::MovedAway(_)
             | StoreError::NoAttachment(_)

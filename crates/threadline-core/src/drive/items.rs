@@ -177,12 +177,24 @@ impl Driver {
         let agents = &sheet.draft.history().state().agents;
         let asked = agents.iter().find_map(|(agent, state)| {
             let call = state.open_calls().find(|(open, _)| *open == given.call)?.1;
-            Some((*agent, call.approval?))
+            Some((*agent, call, call.approval?))
         });
-        let Some((agent, asked)) = asked.filter(|(_, asked)| asked.answer.is_none()) else {
-            let text = format!("nobody asks about call {} of agent {to}", given.call);
+        let Some((agent, call, asked)) = asked else {
+            let text = format!("call {} of agent {to} is not waiting for an answer", given.call);
             return Err(NotPlaced::Refused(text));
         };
+        if !call.takes_answer(given.answer) {
+            let text = match (call.started.is_some(), asked.answer) {
+                (true, _) => "too late: the call was allowed before and has started",
+                (false, Some(Answer::Allow)) => "the call was allowed before",
+                (false, Some(Answer::Deny) | None) => "the call was denied before",
+            };
+            return Err(NotPlaced::Refused(text.to_owned()));
+        }
+        if asked.until <= sheet.at {
+            let text = format!("too late: the question expired at {}", asked.until);
+            return Err(NotPlaced::Refused(text));
+        }
         if asked.digest != given.digest {
             let text = "the answer is about other arguments than those that are asked about";
             return Err(NotPlaced::Refused(text.to_owned()));

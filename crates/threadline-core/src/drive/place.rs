@@ -14,8 +14,8 @@ use super::step::{CallStep, Step, next_step, run_state};
 use crate::clock::Timestamp;
 use crate::history::entry::Entry;
 use crate::history::fact::{
-    Effect, EndReason, Fact, FailureKind, InvocationFailed, InvocationStarted, Limit, Output,
-    Recap, Status, ToolFinished, TurnEnded,
+    Effect, EndReason, Fact, FailureKind, FileChanged, InvocationFailed, InvocationStarted, Limit,
+    Output, Recap, Status, ToolFinished, TurnEnded,
 };
 use crate::history::metadata::Metadata;
 use crate::history::{Draft, DraftMark, History, Proposal, Proposed, Refused, Stamp};
@@ -39,6 +39,8 @@ pub(super) enum Landed {
     RecapFailed { agent: AgentId, failure: Failure, item: Option<ItemNumber> },
     /// A recap that someone asked for does not come about.
     NoRecap { agent: AgentId, item: ItemNumber, why: String },
+    /// A running call is about to change a file.
+    FileChange { agent: AgentId, change: FileChanged },
     /// A call has its result.
     Finished { agent: AgentId, finished: ToolFinished, metadata: Option<Metadata> },
     /// A turn cannot go on.
@@ -54,6 +56,7 @@ impl Landed {
             | Self::Recap { agent, .. }
             | Self::RecapFailed { agent, .. }
             | Self::NoRecap { agent, .. }
+            | Self::FileChange { agent, .. }
             | Self::Finished { agent, .. }
             | Self::End { agent, .. } => *agent,
         }
@@ -254,7 +257,14 @@ impl Beside {
 /// Whether a fact is to be durable at once: what it starts waits for that, and whoever failed is on
 /// record before another is asked.
 fn is_urgent(fact: &Fact) -> bool {
-    matches!(fact, Fact::InvocationStarted(_) | Fact::ToolStarted(_) | Fact::InvocationFailed(_))
+    matches!(
+        fact,
+        Fact::InvocationStarted(_)
+            | Fact::ToolStarted(_)
+            | Fact::InvocationFailed(_)
+            | Fact::FileChanged(_)
+            | Fact::WorkspaceSet(_)
+    )
 }
 
 fn chain_of(error: &dyn std::error::Error) -> String {
@@ -283,6 +293,7 @@ impl Driver {
             Ok(sheet) => sheet,
             Err(refused) => return self.stop(Stopped::Store(chain_of(&refused)), out),
         };
+        self.place_workspace(&mut sheet);
         self.place_offer(&mut sheet, out);
         loop {
             let before = sheet.placed();
@@ -356,6 +367,9 @@ impl Driver {
                 Landed::NoRecap { agent, item, why } => {
                     self.place_no_recap(sheet, agent, item, why);
                 }
+                Landed::FileChange { agent, change } => {
+                    self.place_file_change(sheet, agent, change, out);
+                }
                 Landed::Finished { agent, finished, metadata } => {
                     if is_open(sheet.draft.history(), agent, finished.call)
                         && !Self::place_finished(sheet, agent, finished.clone(), metadata.clone())
@@ -385,6 +399,7 @@ impl Driver {
         let Some(started) = sheet.draft.history().agent(agent).and_then(|a| a.invoking) else {
             return;
         };
+        let output = self.with_repaired_calls(output);
         let (usage, cost) = (Some(output.usage), output.cost);
         let failed = InvocationFailed {
             usage,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{peers, timing};
-use crate::history::fact::{AgentJoined, CALL_AGENT, Digest, Money};
+use crate::history::fact::{AgentJoined, CALL_AGENT, Digest, Money, WorkspaceSet};
 use crate::history::state::Peer;
 use crate::id::IdSource;
 use crate::policy::Rule;
@@ -31,6 +31,8 @@ pub struct Setting {
     pub limits: Limits,
     /// The operator's rules for calls, in order: the last that speaks of a call counts.
     pub policy: Vec<Rule>,
+    /// The folder that tools work in, if there is one.
+    pub workspace: Option<WorkspaceSet>,
 }
 
 /// When a turn ends without an answer, and how often things are tried.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::clock::Timestamp;
 use crate::history::History;
 use crate::history::fact::{Answer, Digest, Effect, ToolResults};
 use crate::history::state::{Agent, OpenCall, OpenOutput, Stage};
@@ -82,6 +83,8 @@ pub enum CallStep {
         by: Seq,
         /// Digest of the arguments that were shown.
         digest: Digest,
+        /// Until when the answer is good.
+        until: Timestamp,
     },
     /// It was declined.
     Denied,
@@ -158,7 +161,9 @@ fn call_step(call: &OpenCall) -> CallStep {
     match call.approval {
         None => CallStep::Begin,
         Some(approval) => match (approval.answer, approval.given) {
-            (Some(Answer::Allow), Some(by)) => CallStep::Allowed { by, digest: approval.digest },
+            (Some(Answer::Allow), Some(by)) => {
+                CallStep::Allowed { by, digest: approval.digest, until: approval.until }
+            }
             (Some(_), _) => CallStep::Denied,
             (None, _) => CallStep::Asked,
         },

@@ -73,6 +73,7 @@ impl Ledger {
             }
             Fact::WorkspaceSet(workspace) => self.workspace = Some(workspace.clone()),
             Fact::AuthorityReset(_) => {
+                self.authority_reset = entry.seq;
                 self.policies.clear();
                 self.workspace = None;
             }
@@ -191,6 +192,8 @@ impl PathState {
                 }
                 self.forked_from = Some((forked.from, forked.seq));
                 self.withdraw(entry.at);
+                // Pending timers stay with the parent, which fires them.
+                self.timers.retain(|_, timer| timer.set.call.is_some());
             }
         }
         Ok(None)

@@ -9,7 +9,8 @@ use super::batch::{BATCH_CAP_BYTES, BATCH_CAP_ENTRIES, Batch, Placed, Taken};
 use super::counts::Counts;
 use super::entry::Entry;
 use super::fact::{
-    Effect, EndReason, Fact, Forked, Rewound, Status, ToolFinished, ToolResults, TurnEnded,
+    AuthorityReset, Effect, EndReason, Fact, Forked, Rewound, Status, ToolFinished, ToolResults,
+    TurnEnded,
 };
 use super::metadata::Metadata;
 use super::record::{Record, Unwritable};
@@ -173,6 +174,7 @@ impl History {
     pub fn draft<'a>(&self, stamp: Stamp<'a>) -> Result<Draft<'a>, Refused> {
         let mut draft = Draft::new(self.clone(), stamp)?;
         if self.is_copy() {
+            draft.reset_authority()?;
             draft.settle(&Aftermath::default())?;
             draft.settled = draft.placed.len();
         }
@@ -190,6 +192,7 @@ impl History {
             return Err(Refused::WrongPast { wanted: self.head(), found: past.head() });
         }
         let mut draft = Draft::new(self.clone(), stamp)?;
+        draft.reset_authority()?;
         let rewound =
             Proposal::new(AgentId::CONVERSATION, Rewound { to: past.head() }, stamp.counter);
         draft.place_rewind(rewound, past)?;
@@ -210,6 +213,7 @@ impl History {
         draft.place(Proposal::new(AgentId::CONVERSATION, forked, stamp.counter))?;
         // The store has every agent's sums as they are at the parent's head, not here.
         draft.touched.extend(self.state().agents.keys());
+        draft.reset_authority()?;
         draft.settle(aftermath)?;
         draft.finish()
     }
@@ -365,6 +369,15 @@ impl<'a> Draft<'a> {
         self.bytes += record.size();
         self.taken.extend(takes.map(|item| Taken { item, seq: entry.seq }));
         self.placed.push(Placed { entry: Arc::new(entry), record: Arc::new(record) });
+    }
+
+    /// Withdraws the authority that an imported history brings.
+    fn reset_authority(&mut self) -> Result<(), Refused> {
+        if !self.history.is_import() {
+            return Ok(());
+        }
+        let reset = AuthorityReset {};
+        self.place(Proposal::new(AgentId::CONVERSATION, reset, self.stamp.counter))
     }
 
     /// Settles what is open after a rewind, a fork or in a copy: calls end as what is known of

@@ -66,6 +66,8 @@ pub struct Ledger {
     pub usage: Usage,
     /// The rules that were set, newest last.
     pub policies: Vec<PolicySet>,
+    /// The entry before which policies and approvals confer nothing; zero if there is none.
+    pub authority_reset: Seq,
     /// The folder that the conversation works in, if one was set.
     pub workspace: Option<WorkspaceSet>,
     /// The first entry this version does not understand: such a history is not driven.
@@ -302,6 +304,17 @@ pub struct OpenCall {
 }
 
 impl OpenCall {
+    /// Whether an answer to the question about it counts: the first one, and a denial of what was
+    /// allowed and has not begun.
+    pub fn takes_answer(&self, answer: Answer) -> bool {
+        let has_begun = self.started.is_some() || self.finished.is_some();
+        match self.approval.map(|approval| approval.answer) {
+            Some(None) => true,
+            Some(Some(Answer::Allow)) => answer == Answer::Deny && !has_begun,
+            Some(Some(Answer::Deny)) | None => false,
+        }
+    }
+
     /// The agent whose answer it waits for, if it called one.
     pub fn asks(&self) -> Option<AgentId> {
         self.child.filter(|(_, mode)| *mode == CallMode::Ask).map(|(child, _)| child)

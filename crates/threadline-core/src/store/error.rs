@@ -3,6 +3,7 @@
 use crate::clock::Timestamp;
 use crate::history::fact::Digest;
 use crate::id::{ConversationId, Seq};
+use crate::store::Hold;
 
 /// What a store could not do.
 #[derive(Debug, thiserror::Error)]
@@ -50,6 +51,15 @@ pub enum StoreError {
         by: LockedBy,
         /// Until when, if they do not renew.
         until: Timestamp,
+    },
+
+    /// Resume it by name: nothing runs in it before that.
+    #[error("conversation {id} is on hold: {}", hold.reason())]
+    OnHold {
+        /// The conversation.
+        id: ConversationId,
+        /// Why.
+        hold: Hold,
     },
 
     /// Choose another key: it was used for something else.

@@ -19,7 +19,23 @@ pub struct Lease {
     pub until: Timestamp,
     /// The conversation's last entry when the lease was taken.
     pub head: Seq,
+    /// Whether the owner before this one can still be running.
+    pub predecessor: Predecessor,
 }
+
+/// What a new owner knows of the one before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Predecessor {
+    /// There was none, it gave its lease back, or its process has ended.
+    Gone,
+    /// Its lease ran out and its process may still be running. It can no longer append, but an
+    /// effect that it had begun may still happen.
+    MayLive,
+}
+
+/// How many times in a row an unattended driver may die at the same entry before the conversation
+/// is parked.
+pub const PARK_AFTER_DEATHS: u32 = 3;
 
 /// The random mark of one owner.
 pub type ClaimId = [u8; 16];

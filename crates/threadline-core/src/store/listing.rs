@@ -20,6 +20,8 @@ pub struct Conversation {
     pub active_at: Timestamp,
     /// How it came here.
     pub origin: Origin,
+    /// Why nothing runs in it before a person resumes it, if so.
+    pub hold: Option<Hold>,
     /// The conversation it branched off, and the last entry they share: as it was begun here, or as
     /// the newest `Forked` says of what was taken in.
     pub forked_from: Option<(ConversationId, Seq)>,
@@ -37,6 +39,33 @@ pub enum Origin {
     /// It is a copy of one that may go on elsewhere: its first append settles open calls, and makes
     /// it its own.
     Copy,
+    /// It came from a file that nobody vouched for: its first append records that policies and
+    /// approvals before it confer nothing, settles open calls, and makes it its own.
+    Imported,
+}
+
+/// Why nothing runs in a conversation before a person resumes it by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// It was imported and nobody has resumed it yet.
+    Imported,
+    /// Unattended drivers died in it, this many times in a row at the same entry.
+    Parked {
+        /// How many times.
+        deaths: u32,
+    },
+}
+
+impl Hold {
+    /// The reason, for people.
+    pub fn reason(self) -> String {
+        match self {
+            Self::Imported => "it was imported and not resumed yet".to_owned(),
+            Self::Parked { deaths } => {
+                format!("its driver died {deaths} times in a row at the same step")
+            }
+        }
+    }
 }
 
 /// Which conversations to list.

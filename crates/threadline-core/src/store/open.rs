@@ -11,7 +11,7 @@ use crate::history::fact::{Digest, Fact};
 use crate::history::path::Path;
 use crate::history::record::{Record, UnreadableRecord};
 use crate::history::rule::BrokenRule;
-use crate::history::snapshot::SNAPSHOT_EVERY;
+use crate::history::snapshot::{SNAPSHOT_EVERY, Snapshot};
 use crate::history::{Aftermath, Counts, History, Proposed};
 use crate::id::{CallId, ConversationId, Seq};
 use crate::outline::{OutlineRow, RowKind};
@@ -86,11 +86,17 @@ pub async fn open_with_widgets(
     registry: &Arc<Registry>,
 ) -> Result<(Conversation, History, Widgets), OpenError> {
     let conversation = store.conversation(id).await?;
-    let (history, widgets) =
-        history_with_widgets_at(store, id, conversation.head, counter, registry).await?;
+    let (history, widgets, folded) =
+        folded_to(store, id, conversation.head, counter, registry).await?;
+    if folded > PAGE && !registry.is_empty() {
+        // A cache: the next one to open it does not fold the same entries again.
+        let snapshot = Snapshot { widgets: widgets.encode(), ..history.to_snapshot() };
+        drop(store.keep_snapshot(id, &snapshot, false).await);
+    }
     let history = match conversation.origin {
         Origin::Own => history,
         Origin::Copy => history.into_copy(),
+        Origin::Imported => history.into_import(),
     };
     Ok((conversation, history, widgets))
 }
@@ -114,6 +120,18 @@ pub async fn history_with_widgets_at(
     counter: &dyn TokenCounter,
     registry: &Arc<Registry>,
 ) -> Result<(History, Widgets), OpenError> {
+    let (history, widgets, _) = folded_to(store, id, at, counter, registry).await?;
+    Ok((history, widgets))
+}
+
+/// The same, and how many entries had to be folded.
+async fn folded_to(
+    store: &dyn Store,
+    id: ConversationId,
+    at: Seq,
+    counter: &dyn TokenCounter,
+    registry: &Arc<Registry>,
+) -> Result<(History, Widgets, usize), OpenError> {
     let newest = base(store, id, at).await?;
     let mut base = newest.clone();
     let path = loop {
@@ -127,7 +145,8 @@ pub async fn history_with_widgets_at(
     };
     let widgets = widgets_at(store, id, &base, registry).await?;
     let newest = newest.history;
-    let mut fold = Fold { store, id, counter, path: &path, history: base.history, widgets };
+    let (history, folded) = (base.history, 0);
+    let mut fold = Fold { store, id, counter, path: &path, history, widgets, folded };
     if fold.history.head() < newest.head() {
         for (from, to) in path.runs() {
             if *from <= newest.head() {
@@ -139,7 +158,7 @@ pub async fn history_with_widgets_at(
     }
     let previous = fold.history.head_hash();
     fold.entries(fold.history.head().next(), at, Some(previous)).await?;
-    Ok((fold.history, fold.widgets))
+    Ok((fold.history, fold.widgets, fold.folded))
 }
 
 /// The history as it was at an entry, and what became later of the calls that were open there:
@@ -152,6 +171,22 @@ pub async fn past(
 ) -> Result<(History, Aftermath), OpenError> {
     let (history, aftermath, _) = past_with_widgets(store, id, to, counter, &no_widgets()).await?;
     Ok((history, aftermath))
+}
+
+/// What a fork at an entry begins with: the history there, and what became later of open calls.
+///
+/// A fork has no more authority than its parent: if policies and approvals before that entry confer
+/// nothing in the parent, the history is that of an import.
+pub async fn fork_base(
+    store: &dyn Store,
+    id: ConversationId,
+    at: Seq,
+    counter: &dyn TokenCounter,
+) -> Result<(History, Aftermath), OpenError> {
+    let (past, aftermath) = past(store, id, at, counter).await?;
+    let (_, parent) = open(store, id, counter).await?;
+    let is_void = parent.is_import() || parent.ledger().authority_reset > at;
+    Ok((if is_void { past.into_import() } else { past }, aftermath))
 }
 
 /// The same, and the widgets in the states they had there.
@@ -245,6 +280,8 @@ struct Fold<'a> {
     path: &'a Path,
     history: History,
     widgets: Widgets,
+    /// How many entries it has taken in.
+    folded: usize,
 }
 
 impl Fold<'_> {
@@ -263,6 +300,7 @@ impl Fold<'_> {
                 }
                 previous = Some(record.hash);
                 self.take(&read(self.id, next, record)?, record.hash)?;
+                self.folded += 1;
                 next = next.next();
             }
         }
@@ -295,10 +333,11 @@ struct Base {
 }
 
 impl Base {
-    /// Whether it has the screens of the turns that are under way, as far as there can be any.
+    /// Whether it has the screens of agents' newest turns, as far as there can be any. They are shown
+    /// until the next turn begins, also after the turn has ended.
     fn tells_screens(&self, registry: &Registry) -> bool {
         let mut agents = self.history.state().agents.values();
-        Widgets::has_screens(registry, &self.widgets) || !agents.any(|agent| agent.in_turn())
+        Widgets::has_screens(registry, &self.widgets) || !agents.any(|agent| agent.turn.is_some())
     }
 }
 

@@ -45,6 +45,8 @@ pub struct RunRules {
     pub result_cap_bytes: usize,
     /// Whether calls may run at the same time as other calls of their output.
     pub side_by_side: bool,
+    /// Whether calls work in the conversation's folder: they run nowhere else.
+    pub in_workspace: bool,
 }
 
 impl RunRules {
@@ -60,6 +62,7 @@ impl RunRules {
             timeout_ms: Self::TIMEOUT_MS,
             result_cap_bytes: Self::RESULT_CAP_BYTES,
             side_by_side: matches!(effect, Effect::Read),
+            in_workspace: false,
         }
     }
 }

@@ -119,7 +119,7 @@ impl Move {
         let waiting = all_waiting(storage, id).await?;
         let waiting: Vec<Item> = waiting.into_iter().map(|(_, item)| item).collect();
         let stage = storage.begin_intake(id, self.batch.head()).await?;
-        storage.adopt(stage, Origin::Own, &waiting).await?;
+        storage.adopt(stage, Origin::Own, false, &waiting).await?;
         Err(ExportError::Changed)
     }
 }

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use super::line::{LINE_CAP_BYTES, Line, NotALine, Part, read_line};
 use crate::history::batch::{Batch, Placed};
 use crate::history::entry::Entry;
-use crate::history::fact::{Digest, Fact};
+use crate::history::fact::{Answer, Digest, Fact, PolicySet};
 use crate::history::record::Record;
 use crate::history::rule::BrokenRule;
 use crate::history::snapshot::SNAPSHOT_EVERY;
 use crate::history::{Counts, History};
 use crate::id::{ConversationId, Seq};
-use crate::inbox::Item;
+use crate::inbox::{Body, Item};
 use crate::outline::OutlineRow;
 use crate::store::replay::Replay;
 use crate::store::{
@@ -37,6 +37,9 @@ pub struct Import {
     pub as_new: Option<ConversationId>,
     /// Keep what is sound of a broken export.
     pub salvage: bool,
+    /// The person vouches for the file: policies, approvals and the workspace in it count here, and
+    /// a conversation that was moved continues exactly.
+    pub trusted: bool,
 }
 
 /// What was imported.
@@ -54,8 +57,45 @@ pub struct Imported {
     pub waiting: u64,
     /// Whether it goes on exactly here, rather than as a copy.
     pub moved: bool,
+    /// What the file brings that confers nothing here, if nobody vouched for it.
+    pub voided: Voided,
     /// Why it ends before the export does, where that was salvaged.
     pub salvaged: Option<ImportError>,
+}
+
+/// Authority in an export that confers nothing here.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Voided {
+    /// Policies that were set.
+    pub policies: Vec<PolicySet>,
+    /// Calls that were approved and not started.
+    pub approvals: u64,
+    /// The folder it worked in.
+    pub workspace: Option<Arc<str>>,
+    /// Inbox items that were discarded: answers to approvals, cancels and commands.
+    pub items: u64,
+}
+
+impl Voided {
+    fn of(history: &History, items: u64) -> Self {
+        let ledger = history.ledger();
+        let calls = history.state().agents.values().flat_map(|agent| agent.open_calls());
+        let approved = calls.filter(|(_, call)| {
+            let answer = call.approval.and_then(|approval| approval.answer);
+            call.started.is_none() && answer == Some(Answer::Allow)
+        });
+        Self {
+            policies: ledger.policies.clone(),
+            approvals: u64::try_from(approved.count()).unwrap_or(u64::MAX),
+            workspace: ledger.workspace.as_ref().map(|workspace| Arc::clone(&workspace.path)),
+            items,
+        }
+    }
+
+    /// Whether the export brought no authority.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// Why an export could not be imported. Nothing of it remains.
@@ -208,12 +248,12 @@ async fn begin<'a>(
     };
     let Some(Line::Header(id)) = header else { return Err(Wrong::NoHeader) };
     let id = options.as_new.unwrap_or(id);
-    let (here, closed, history) = match storage.conversation(id).await {
+    let (here, closed, distrusted, history) = match storage.conversation(id).await {
         Ok(here) => {
             let history = history_at(storage, id, here.head, counter).await?;
-            (here.head, here.moved_away, history)
+            (here.head, here.moved_away, here.origin == Origin::Imported, history)
         }
-        Err(StoreError::NotFound(_)) => (Seq::ZERO, false, History::new()),
+        Err(StoreError::NotFound(_)) => (Seq::ZERO, false, false, History::new()),
         Err(error) => return Err(error.into()),
     };
     let stage = storage.begin_intake(id, here).await?;
@@ -222,6 +262,7 @@ async fn begin<'a>(
         id,
         here,
         closed,
+        distrusted,
         stage,
         counter,
         previous: crate::history::record::GENESIS,
@@ -232,7 +273,8 @@ async fn begin<'a>(
         attachments: BTreeSet::new(),
         waiting: Vec::new(),
         moved: false,
-        as_new: options.as_new.is_some(),
+        options,
+        discarded: 0,
         own: Vec::new().into_iter(),
     })
 }
@@ -277,6 +319,8 @@ struct Importer<'a> {
     here: Seq,
     /// Whether it was moved away from here.
     closed: bool,
+    /// Whether it is here already, from a file that nobody vouched for, and nothing was appended.
+    distrusted: bool,
     stage: StageId,
     counter: &'a dyn TokenCounter,
     previous: Digest,
@@ -287,7 +331,9 @@ struct Importer<'a> {
     attachments: BTreeSet<Digest>,
     waiting: Vec<Item>,
     moved: bool,
-    as_new: bool,
+    options: Import,
+    /// How many inbox items were left out because they confer authority.
+    discarded: u64,
     /// The hashes of entries that are here already, read ahead.
     own: std::vec::IntoIter<Record>,
 }
@@ -321,7 +367,10 @@ impl Importer<'_> {
                 Line::Waiting(_) if self.waiting.len() >= WAITING_CAP => {
                     return Err(Wrong::TooManyWaiting);
                 }
-                Line::Waiting(item) => self.waiting.push(item),
+                Line::Waiting(item) if self.options.trusted || is_input(&item) => {
+                    self.waiting.push(item);
+                }
+                Line::Waiting(_) => self.discarded = self.discarded.saturating_add(1),
                 Line::End(seq, hash) => {
                     if (seq, hash) != (self.last, self.previous) {
                         return Err(Wrong::WrongEnd);
@@ -487,6 +536,11 @@ impl Importer<'_> {
         if let Some(partial) = self.attachment.take() {
             drop(self.storage.abandon_upload(partial.upload).await);
         }
+        let voided = if self.options.trusted || self.last <= self.here {
+            Voided::default()
+        } else {
+            Voided::of(self.replay.history(), self.discarded)
+        };
         Ok(Imported {
             id: self.id,
             entries: self.last.0.max(self.here.0),
@@ -494,19 +548,21 @@ impl Importer<'_> {
             attachments: u64::try_from(self.attachments.len()).unwrap_or(u64::MAX),
             waiting: u64::try_from(self.waiting.len()).unwrap_or(u64::MAX),
             moved: self.goes_on(broken.is_some()) && self.brings_something(true),
+            voided,
             salvaged: broken,
         })
     }
 
     /// Whether the conversation goes on exactly here, rather than as a copy.
     fn goes_on(&self, broken: bool) -> bool {
-        self.moved && !self.as_new && !broken
+        self.moved && self.options.as_new.is_none() && !broken
     }
 
-    /// Whether there is something to adopt: entries that are new here, or a move that is taken
-    /// back where it began, which opens the conversation again.
+    /// Whether there is something to adopt: entries that are new here, a move that is taken back
+    /// where it began, which opens the conversation again, or trust in what is here already.
     fn brings_something(&self, exact: bool) -> bool {
-        self.last > self.here || (self.last == self.here && self.closed && exact)
+        let vouches = self.distrusted && self.options.trusted;
+        self.last > self.here || (self.last == self.here && ((self.closed && exact) || vouches))
     }
 
     async fn adopt(&mut self, broken: bool) -> Result<(), Wrong> {
@@ -519,9 +575,22 @@ impl Importer<'_> {
             self.storage.discard(self.stage).await?;
             return Ok(());
         }
-        let origin = if exact { Origin::Own } else { Origin::Copy };
+        let origin = match (self.options.trusted, exact) {
+            (true, true) => Origin::Own,
+            (true, false) => Origin::Copy,
+            (false, _) => Origin::Imported,
+        };
         let waiting: &[Item] = if exact { &self.waiting } else { &[] };
-        self.storage.adopt(self.stage, origin, waiting).await?;
+        self.storage.adopt(self.stage, origin, true, waiting).await?;
         Ok(())
+    }
+}
+
+/// Whether an inbox item only says something, rather than conferring authority or changing the
+/// conversation.
+fn is_input(item: &Item) -> bool {
+    match item.body {
+        Body::Input(_) => true,
+        Body::Approval { .. } | Body::Cancel | Body::Command(_) => false,
     }
 }

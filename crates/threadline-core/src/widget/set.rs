@@ -51,6 +51,11 @@ pub enum NamesClash {
 }
 
 impl Registry {
+    /// Whether there are no widgets.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// A registry of these widgets, which are empty.
     pub fn new(widgets: Vec<Box<dyn Widget>>) -> Result<Self, NamesClash> {
         let mut names = BTreeSet::new();

@@ -190,7 +190,10 @@ async fn cancel_while_a_person_is_asked() {
     house.submit("a1", answered(question, Answer::Allow)).await;
     assert_eq!(house.rest().await, Rest::Idle);
     let story = house.story().await;
-    assert!(story.ends_with("note refused: nobody asks about call c5.0 of agent 1"), "{story}");
+    assert!(
+        story.ends_with("note refused: call c5.0 of agent 1 is not waiting for an answer"),
+        "{story}"
+    );
     assert!(house.done().is_empty());
 }
 
@@ -211,7 +214,7 @@ async fn an_answer_counts_once() {
     assert_eq!(house.rest().await, Rest::Approval, "the same call asks again");
     house.submit("a2", answered(first, Answer::Allow)).await;
     assert_eq!(house.rest().await, Rest::Approval, "the first answer is spent");
-    assert!(house.story().await.ends_with("nobody asks about call c5.0 of agent 1"));
+    assert!(house.story().await.ends_with("call c5.0 of agent 1 is not waiting for an answer"));
     let second = asked(&house).await[1];
     assert_eq!(first.1, second.1, "the arguments are the same");
     house.submit("a3", answered((second.0, Digest::of(b"other")), Answer::Allow)).await;
@@ -340,4 +343,23 @@ async fn a_rule_that_is_none_is_refused_in_words() {
     assert!(story.contains("note refused: the arguments of a rule are a JSON object"), "{story}");
     assert!(story.contains("note refused: a rule names the tool it is about"), "{story}");
     assert_eq!(house.say("k1", "go").await, Rest::Approval);
+}
+
+#[tokio::test]
+async fn an_answer_after_the_deadline_does_not_count() {
+    let script = r#"
+        turn
+          call ask {"do":"one"}
+        then
+          say Done.
+        "#;
+    let house = house(script).await;
+    house.say("k1", "go").await;
+    let question = asked(&house).await[0];
+    house.clock.advance_ms(QUARTER_OF_AN_HOUR_MS);
+    house.submit("a1", answered(question, Answer::Allow)).await;
+    assert_eq!(house.rest().await, Rest::Idle);
+    let story = house.story().await;
+    assert!(house.done().is_empty(), "{story}");
+    assert!(story.contains("note refused: too late: the question expired at"), "{story}");
 }

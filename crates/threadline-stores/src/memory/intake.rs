@@ -11,7 +11,7 @@ use threadline_core::history::record::{GENESIS, Record};
 use threadline_core::history::snapshot::Snapshot;
 use threadline_core::id::{ConversationId, Seq};
 use threadline_core::inbox::{Item, ItemNumber};
-use threadline_core::store::{Intake, Origin, StageId, StoreError};
+use threadline_core::store::{Hold, Intake, Origin, StageId, StoreError};
 
 use super::kept::{self, Kept};
 use super::{Content, MemoryStore};
@@ -87,6 +87,7 @@ impl Intake for MemoryStore {
         &self,
         stage: StageId,
         origin: Origin,
+        held: bool,
         waiting: &[Item],
     ) -> Result<(), StoreError> {
         let mut content = self.content();
@@ -115,6 +116,8 @@ impl Intake for MemoryStore {
             number
         };
         kept.adopt(&staged, origin, waiting, self.clock.now(), &mut next)?;
+        kept.lift_hold();
+        kept.conversation.hold = held.then_some(Hold::Imported);
         content.last_number = number;
         content.conversations.insert((self.tenant, id), kept);
         content.stages.remove(&stage);

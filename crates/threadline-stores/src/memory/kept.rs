@@ -12,7 +12,10 @@ use threadline_core::history::snapshot::Snapshot;
 use threadline_core::id::{AgentId, ConversationId, Seq};
 use threadline_core::inbox::{Body, CLIENT_KEY_CAP_BYTES, Item, ItemNumber, input_digest};
 use threadline_core::outline::OutlineRow;
-use threadline_core::store::{ClaimId, Conversation, Lease, LockedBy, Origin, Queued, StoreError};
+use threadline_core::store::{
+    ClaimId, Conversation, Hold, Lease, LockedBy, Origin, PARK_AFTER_DEATHS, Predecessor, Queued,
+    StoreError,
+};
 
 /// A conversation as it is kept: its whole ledger, shared entries included.
 #[derive(Clone)]
@@ -32,6 +35,10 @@ pub(super) struct Kept {
     snapshots: BTreeMap<Seq, (Snapshot, bool)>,
     epoch: u64,
     holder: Option<Holder>,
+    /// The last entry when the lease was taken last.
+    lease_head: Option<Seq>,
+    /// How often unattended drivers died in a row at that entry.
+    deaths: u32,
 }
 
 /// What is known of a client key.
@@ -47,6 +54,7 @@ struct Holder {
     owner: String,
     claim: ClaimId,
     until: Timestamp,
+    attended: bool,
 }
 
 impl Kept {
@@ -59,6 +67,7 @@ impl Kept {
             created_at: Timestamp::default(),
             active_at: Timestamp::default(),
             origin: Origin::Own,
+            hold: None,
             forked_from: None,
             moved_away: false,
             sums: Sums::default(),
@@ -75,6 +84,8 @@ impl Kept {
             snapshots: BTreeMap::new(),
             epoch: 0,
             holder: None,
+            lease_head: None,
+            deaths: 0,
         }
     }
 
@@ -232,7 +243,9 @@ impl Kept {
     pub(super) fn put(&mut self, item: &Item, number: ItemNumber, now: Timestamp) {
         let queued = Queued { number, taken: None };
         self.keys.insert(Arc::clone(&item.client_key), Key { digest: item.digest(), queued });
-        self.waiting.insert(number, (item.due.unwrap_or(now), item.clone()));
+        // The clock may have been ahead: an item without a time is due whatever the clock says.
+        let due = item.due.unwrap_or_else(|| now.min(self.conversation.active_at));
+        self.waiting.insert(number, (due, item.clone()));
     }
 
     pub(super) fn take(&mut self, number: ItemNumber, seq: Seq) {
@@ -243,15 +256,21 @@ impl Kept {
         }
     }
 
-    /// From when on it is due, if it ever is.
-    pub(super) fn due_since(&self) -> Option<Timestamp> {
+    /// Since when it is due, if it is. Where the last entry is later than the clock, the clock was
+    /// ahead when it was written, and the entry's time counts as the present.
+    pub(super) fn due_since(&self, now: Timestamp) -> Option<Timestamp> {
         let Conversation { active_at, origin, ref sums, .. } = self.conversation;
         let items = self.waiting.values().map(|(due, _)| *due);
         let by_itself = match origin {
             Origin::Own => [sums.wake_at, (sums.state == State::Working).then_some(active_at)],
-            Origin::Copy => [None, None],
+            Origin::Copy | Origin::Imported => [None, None],
         };
-        items.chain(by_itself.into_iter().flatten()).min()
+        let since = items.chain(by_itself.into_iter().flatten()).min()?;
+        match since {
+            since if since <= now => Some(since),
+            since if since <= active_at => Some(active_at),
+            _ => None,
+        }
     }
 
     fn key_conflict(&self, key: &str) -> StoreError {
@@ -281,11 +300,51 @@ impl Kept {
         }
     }
 
-    pub(super) fn hold(&mut self, owner: String, claim: ClaimId, until: Timestamp) -> Lease {
-        self.epoch += 1;
-        self.holder = Some(Holder { owner, claim, until });
+    pub(super) fn check_not_on_hold(&self) -> Result<(), StoreError> {
+        let Conversation { id, hold, .. } = self.conversation;
+        hold.map_or(Ok(()), |hold| Err(StoreError::OnHold { id, hold }))
+    }
+
+    /// Counts the death of an unattended driver that appended nothing. It left its lease behind.
+    pub(super) fn count_death(&mut self) {
+        self.forget_deaths_elsewhere();
+        let is_unattended = self.holder.as_ref().is_some_and(|holder| !holder.attended);
+        if is_unattended && self.lease_head == Some(self.conversation.head) {
+            self.deaths = self.deaths.saturating_add(1);
+        }
+        if self.deaths >= PARK_AFTER_DEATHS {
+            self.conversation.hold.get_or_insert(Hold::Parked { deaths: self.deaths });
+        }
+        if self.conversation.hold.is_some() {
+            self.holder = None;
+        }
+    }
+
+    /// Deaths count only in a row at the same entry.
+    fn forget_deaths_elsewhere(&mut self) {
+        if self.lease_head != Some(self.conversation.head) {
+            self.deaths = 0;
+        }
+    }
+
+    pub(super) fn lift_hold(&mut self) {
+        (self.conversation.hold, self.deaths) = (None, 0);
+    }
+
+    pub(super) fn hold(
+        &mut self,
+        owner: String,
+        claim: ClaimId,
+        until: Timestamp,
+        attended: bool,
+    ) -> Lease {
         let Conversation { id, head, .. } = self.conversation;
-        Lease { conversation: id, epoch: self.epoch, claim, until, head }
+        self.forget_deaths_elsewhere();
+        self.lease_head = Some(head);
+        self.epoch += 1;
+        let before = self.holder.replace(Holder { owner, claim, until, attended });
+        let predecessor = before.map_or(Predecessor::Gone, |_| Predecessor::MayLive);
+        Lease { conversation: id, epoch: self.epoch, claim, until, head, predecessor }
     }
 
     pub(super) fn extend(&mut self, until: Timestamp) {

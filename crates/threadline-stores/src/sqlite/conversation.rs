@@ -7,7 +7,9 @@ use threadline_core::history::batch::{
 };
 use threadline_core::history::fact::{Digest, Money};
 use threadline_core::id::{AgentId, ConversationId, Seq};
-use threadline_core::store::{ClaimId, Conversation, Lease, Origin, StoreError};
+use threadline_core::store::{
+    ClaimId, Conversation, Hold, Lease, Origin, PARK_AFTER_DEATHS, StoreError,
+};
 use uuid::Uuid;
 
 use super::ahead::Ahead;
@@ -142,7 +144,8 @@ impl Open {
 /// The columns of [`listed`], in its order.
 pub(super) const LISTED: &str = "c.id, c.head_seq, c.head_hash, c.created_at, c.active_at, \
      c.origin, c.forked_from, c.forked_seq, c.moved, c.messages, c.last_text, c.last_kind, \
-     c.last_at, c.title, c.labels, c.archived, c.state, c.cost, c.wake_at, c.num";
+     c.last_at, c.title, c.labels, c.archived, c.state, c.cost, c.wake_at, c.num, \
+     c.held, c.deaths";
 
 /// A conversation as it is listed, with what its row does not have.
 pub(super) fn listed(connection: &Connection, row: &Row<'_>) -> Result<Conversation, Failure> {
@@ -176,6 +179,7 @@ fn in_row(row: &Row<'_>) -> Result<Conversation, Failure> {
         created_at: moment(row.get(3)?),
         active_at: moment(row.get(4)?),
         origin: origin(row.get(5)?)?,
+        hold: hold(row.get(20)?, row.get(21)?),
         forked_from,
         moved_away: row.get(8)?,
         sums: Sums {
@@ -331,6 +335,7 @@ pub(super) const fn origin_number(origin: Origin) -> i64 {
     match origin {
         Origin::Own => OWN,
         Origin::Copy => 1,
+        Origin::Imported => 2,
     }
 }
 
@@ -341,8 +346,17 @@ fn origin(number: i64) -> Result<Origin, Failure> {
     match number {
         OWN => Ok(Origin::Own),
         1 => Ok(Origin::Copy),
+        2 => Ok(Origin::Imported),
         _ => Err(damaged(format!("there is no origin {number}"))),
     }
+}
+
+/// Why a conversation is on hold, from its row.
+pub(super) fn hold(held: bool, deaths: u32) -> Option<Hold> {
+    if held {
+        return Some(Hold::Imported);
+    }
+    (deaths >= PARK_AFTER_DEATHS).then_some(Hold::Parked { deaths })
 }
 
 /// The number of a kind of message.

@@ -88,8 +88,11 @@ impl Holder {
     ) -> Result<(Queued, i64), Failure> {
         let bytes = serde_json::to_vec(item)
             .map_err(|error| StoreError::Invalid(format!("the item cannot be written: {error}")))?;
-        // An item that may go in at once is due since now.
-        let due = item.due.unwrap_or(now).micros();
+        // The clock may have been ahead: an item without a time is due whatever the clock says.
+        let due = match item.due {
+            Some(due) => due.micros(),
+            None => now.micros().min(active_at(connection, self.num)?),
+        };
         connection
             .prepare_cached(
                 "INSERT INTO inbox (conversation, client_key, digest, due, item)
@@ -267,6 +270,16 @@ pub(super) fn take_gone(
         take.execute([*number, seq_int(at)])?;
     }
     Ok(())
+}
+
+/// The time of a conversation's last entry.
+fn active_at(connection: &Connection, conversation: i64) -> rusqlite::Result<i64> {
+    connection
+        .prepare_cached(
+            "SELECT coalesce(ahead.active_at, c.active_at)
+             FROM conversation c LEFT JOIN ahead ON ahead.conversation = c.num WHERE c.num = ?1",
+        )?
+        .query_row([conversation], |row| row.get(0))
 }
 
 /// When a conversation is due: at its next timer, or at its earliest item.

@@ -130,6 +130,7 @@ impl Intake for SqliteStore {
         &self,
         stage: StageId,
         origin: Origin,
+        held: bool,
         waiting: &[Item],
     ) -> Result<(), StoreError> {
         let adoption = Adoption {
@@ -137,6 +138,7 @@ impl Intake for SqliteStore {
             log: int(stage.0),
             staged: self.find_stage(stage)?,
             origin,
+            held,
             waiting: waiting.to_vec(),
             now: self.clock.now(),
         };
@@ -208,6 +210,7 @@ struct Adoption {
     log: i64,
     staged: Stage,
     origin: Origin,
+    held: bool,
     waiting: Vec<Item>,
     now: Timestamp,
 }
@@ -237,12 +240,14 @@ impl Adoption {
         // A copy does not wake by itself: its timers are those of another.
         let wake_at = match self.origin {
             Origin::Own => known.wake_at,
-            Origin::Copy => None,
+            Origin::Copy | Origin::Imported => None,
         };
         let due_at = inbox::due_at(connection, num, wake_at)?;
         connection
-            .prepare_cached("UPDATE conversation SET due_at = ?2 WHERE num = ?1")?
-            .execute((num, due_at))?;
+            .prepare_cached(
+                "UPDATE conversation SET due_at = ?2, held = ?3, deaths = 0 WHERE num = ?1",
+            )?
+            .execute((num, due_at, self.held))?;
         Ok(())
     }
 

@@ -15,6 +15,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("0003_fresh.sql"),
     include_str!("0004_last.sql"),
     include_str!("0005_state.sql"),
+    include_str!("0006_hold.sql"),
 ];
 
 /// The version of a store's form, as its file says.

@@ -197,7 +197,7 @@ fn what_is_not_a_store_is_refused_with_a_remedy() {
     let connection = Connection::open(world.path()).unwrap();
     connection.execute_batch("PRAGMA user_version = 99").unwrap();
     let failed = world.try_open(&world.path()).err().unwrap();
-    assert!(matches!(failed, StoreError::Newer { found: 99, known: 5 }), "{failed:?}");
+    assert!(matches!(failed, StoreError::Newer { found: 99, known: 6 }), "{failed:?}");
 }
 
 /// A store of every earlier form is brought to the newest one, and goes on.
@@ -452,7 +452,7 @@ async fn nothing_remains_of_an_intake_whose_process_died() {
     }
     assert_eq!(world.count("SELECT count(*) FROM snapshot"), 0);
     assert_eq!(world.count("SELECT count(*) FROM chunk"), 0);
-    living.adopt(stage, Origin::Own, &[]).await.unwrap();
+    living.adopt(stage, Origin::Own, false, &[]).await.unwrap();
     assert_eq!(living.search(&query("lost")).await.unwrap().len(), 1);
     assert_eq!(living.agents(kept).await.unwrap().len(), 1);
 }
@@ -468,7 +468,7 @@ async fn an_intake_takes_a_conversation_further() {
     let (batch, further) = world.batch(&history, [note("further on")]);
     store.stage(stage, &batch, Some(&further.to_snapshot())).await.unwrap();
     assert!(store.search(&query("\"further on\"")).await.unwrap().is_empty());
-    store.adopt(stage, Origin::Copy, &[]).await.unwrap();
+    store.adopt(stage, Origin::Copy, false, &[]).await.unwrap();
     let conversation = store.conversation(id).await.unwrap();
     assert_eq!((conversation.head, conversation.origin), (Seq(2), Origin::Copy));
     assert_eq!(store.snapshot(id, Seq(9)).await.unwrap().unwrap().seq, Seq(2));

@@ -53,7 +53,7 @@ impl Taker {
 
     /// Imports as a conversation of its own.
     async fn take(&self, bytes: &[u8], salvage: bool) -> Result<transfer::Imported, ImportError> {
-        let options = Import { as_new: Some(self.new_id()), salvage };
+        let options = Import { as_new: Some(self.new_id()), salvage, trusted: false };
         import(self.store(), bytes, options).await
     }
 
@@ -442,7 +442,7 @@ fn a_line_without_an_end_is_not_read_to_its_end() {
             let begin = whole[..keep].concat();
             let begin_bytes = begin.len() as u64;
             let mut from = BufReader::new(Endless { begin, read: 0 });
-            let options = Import { as_new: Some(taker.new_id()), salvage: false };
+            let options = Import { as_new: Some(taker.new_id()), salvage: false, trusted: false };
             let refused =
                 transfer::import(taker.store(), &mut from, options, &Estimator, &mut |_| {}).await;
             let refused = refused.unwrap_err();

@@ -240,7 +240,8 @@ fn a_conversation_moves_away_and_back() {
         let out = moved_out(&here, &mut actor).await;
         assert!(here.conversation(id).await.unwrap().moved_away);
         assert!(matches!(here.acquire(id, TTL_MS).await, Err(StoreError::MovedAway(_))));
-        let imported = import(&there, &out, Import::default()).await.unwrap();
+        let trusted = Import { trusted: true, ..Import::default() };
+        let imported = import(&there, &out, trusted).await.unwrap();
         assert!(imported.moved);
         let found = there.conversation(id).await.unwrap();
         assert_eq!((found.origin, found.moved_away), (Origin::Own, false));
@@ -251,7 +252,7 @@ fn a_conversation_moves_away_and_back() {
         actor.put(&there, &witness).await.unwrap();
         let waits = items(there.waiting(id, ItemNumber(0), 100).await.unwrap());
         let back = moved_out(&there, &mut actor).await;
-        let imported = import(&here, &back, Import::default()).await.unwrap();
+        let imported = import(&here, &back, trusted).await.unwrap();
         assert!(imported.moved && imported.new > 0);
         assert!(!here.conversation(id).await.unwrap().moved_away);
         assert_eq!(items(here.waiting(id, ItemNumber(0), 100).await.unwrap()), waits);

@@ -54,7 +54,7 @@ pub async fn fill(
     if let Some(rest) = slice {
         write(storage, stage, rest, generator.history()).await?;
     }
-    storage.adopt(stage, Origin::Own, &[]).await?;
+    storage.adopt(stage, Origin::Own, false, &[]).await?;
     storage.keep_snapshot(id, &generator.history().to_snapshot(), false).await?;
     Ok(())
 }

@@ -68,6 +68,8 @@ impl World {
             }
             Command::Run(run) => self.run_call(worker, &run),
             Command::Reconcile(run) => self.reconcile(worker, &run),
+            // No tool here announces changes of files.
+            Command::ChangeRecorded(_) | Command::ChangeRefused(_) => {}
             Command::StopCall(call) => self.stop_call(worker, call),
             Command::FetchPast { item, to } => {
                 let ms = self.latency();
@@ -509,7 +511,10 @@ impl World {
                 // Whatever it had running is left to itself.
                 self.end_life(worker, 50);
             }
-            Stopped::NotUnderstood(_) | Stopped::Store(_) => {
+            Stopped::NotUnderstood(_)
+            | Stopped::OtherWorkspace { .. }
+            | Stopped::NoWorkspace
+            | Stopped::Store(_) => {
                 self.fail("I-23", format!("a driver stopped: {why}"));
             }
         }

@@ -180,6 +180,7 @@ pub(super) fn setting(seed: u64, swarm: &Swarm) -> Option<Arc<Setting>> {
         widgets: Arc::clone(&shared.registry),
         limits: swarm.limits,
         policy: swarm.policy.clone(),
+        workspace: None,
     }))
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use threadline_core::clock::Timestamp;
 use threadline_core::drive::{
-    Command, Driver, Event, Gather, GatherRecap, Opening, Outcome, Ticket,
+    Circumstances, Command, Driver, Event, Gather, GatherRecap, Opening, Outcome, Ticket,
 };
 use threadline_core::id::{AgentId, CallId, Seq};
 use threadline_core::inbox::ItemNumber;
@@ -247,7 +247,8 @@ impl World {
         }
         let needs = Opening::needs(&history);
         let entries = needs.iter().filter_map(|seq| Some((*self.store.at(*seq)?.entry).clone()));
-        let opening = Opening { entries: entries.collect(), history, widgets };
+        let (entries, circumstances) = (entries.collect(), Circumstances::ATTENDED);
+        let opening = Opening { entries, history, widgets, circumstances };
         let Some(setting) = self.setting.clone() else { return };
         let driver = Driver::new(self.conversation, setting, opening);
         let life = self.next_number();

@@ -137,7 +137,8 @@ async fn the_longest_due_comes_first(world: &World) {
     store.enqueue(stories[0].id, &item("d", "now")).await.unwrap();
     stories[2].append([said(ADA, "a turn that can go on")]).await;
     stories[2].rest().await;
-    let expected = [4, 1, 3, 0, 2].map(|n: usize| stories[n].id);
+    // An item without a time counts from the last entry before it.
+    let expected = [0, 4, 1, 3, 2].map(|n: usize| stories[n].id);
     assert_eq!(due(&store).await, expected);
 }
 

@@ -86,7 +86,7 @@ async fn told(
         told.take(&proposed.batch);
         histories.push(proposed.history);
     }
-    store.adopt(stage, Origin::Own, &[]).await.unwrap();
+    store.adopt(stage, Origin::Own, false, &[]).await.unwrap();
     (id, told, histories)
 }
 

@@ -62,7 +62,7 @@ pub(super) async fn stage(
 async fn taken_in<'w>(story: &Story<'w>, origin: Origin, waiting: &[Item]) -> Story<'w> {
     let id = story.world.id();
     let stage = stage(&story.store, id, Seq::ZERO, &story.batches).await;
-    story.store.adopt(stage, origin, waiting).await.unwrap();
+    story.store.adopt(stage, origin, false, waiting).await.unwrap();
     story.told_as(id)
 }
 
@@ -99,7 +99,7 @@ async fn nothing_is_seen_before_it_is_adopted(world: &World) {
     let id = world.id();
     let stage = stage(&story.store, id, Seq::ZERO, &story.batches).await;
     is_unseen(&story.store, id, 4).await;
-    story.store.adopt(stage, Origin::Own, &[]).await.unwrap();
+    story.store.adopt(stage, Origin::Own, false, &[]).await.unwrap();
     story.told_as(id).check().await;
 }
 
@@ -110,12 +110,12 @@ async fn nothing_remains_of_what_is_discarded(world: &World) {
     story.store.discard(first).await.unwrap();
     is_unseen(&story.store, id, 4).await;
     refused!(story.store.stage(first, &story.batches[0], None).await, StoreError::Invalid(_));
-    refused!(story.store.adopt(first, Origin::Own, &[]).await, StoreError::Invalid(_));
+    refused!(story.store.adopt(first, Origin::Own, false, &[]).await, StoreError::Invalid(_));
     // It can be begun anew.
     let second = stage(&story.store, id, Seq::ZERO, &story.batches).await;
-    story.store.adopt(second, Origin::Own, &[]).await.unwrap();
+    story.store.adopt(second, Origin::Own, false, &[]).await.unwrap();
     story.told_as(id).check().await;
-    refused!(story.store.adopt(second, Origin::Own, &[]).await, StoreError::Invalid(_));
+    refused!(story.store.adopt(second, Origin::Own, false, &[]).await, StoreError::Invalid(_));
 }
 
 async fn nothing_remains_of_what_a_dead_process_staged(world: &World) {
@@ -123,11 +123,11 @@ async fn nothing_remains_of_what_a_dead_process_staged(world: &World) {
     let id = world.id();
     let left = stage(&story.store, id, Seq::ZERO, &story.batches).await;
     let story = story.reopen().await;
-    refused!(story.store.adopt(left, Origin::Own, &[]).await, StoreError::Invalid(_));
+    refused!(story.store.adopt(left, Origin::Own, false, &[]).await, StoreError::Invalid(_));
     is_unseen(&story.store, id, 4).await;
     story.check().await;
     let again = stage(&story.store, id, Seq::ZERO, &story.batches).await;
-    story.store.adopt(again, Origin::Own, &[]).await.unwrap();
+    story.store.adopt(again, Origin::Own, false, &[]).await.unwrap();
     story.told_as(id).check().await;
 }
 
@@ -141,7 +141,7 @@ async fn what_follows_is_taken_in(world: &World) {
     let stage = stage(&story.store, copy.id, here, news).await;
     let before = story.store.conversation(copy.id).await.unwrap();
     assert_eq!(before.head, here);
-    story.store.adopt(stage, Origin::Own, &[]).await.unwrap();
+    story.store.adopt(stage, Origin::Own, false, &[]).await.unwrap();
     let mut copy = story.told_as(copy.id);
     copy.check().await;
     copy.turn("needle six", "yes").await;
@@ -188,7 +188,7 @@ async fn an_intake_of_what_is_there_is_refused(world: &World) {
     refused!(begin(Seq(3)).await, StoreError::Conflict { .. });
     refused!(begin(Seq(99)).await, StoreError::NoEntry { .. });
     let empty = story.store.begin_intake(world.id(), Seq::ZERO).await.unwrap();
-    refused!(story.store.adopt(empty, Origin::Own, &[]).await, StoreError::Invalid(_));
+    refused!(story.store.adopt(empty, Origin::Own, false, &[]).await, StoreError::Invalid(_));
     story.check().await;
 }
 
@@ -200,14 +200,14 @@ async fn a_conversation_that_changed_is_not_adopted(world: &World) {
     story.turn("there", "yes").await;
     let late = stage(&story.store, copy.id, here, &story.batches[story.batches.len() - 1..]).await;
     copy.turn("here", "yes").await;
-    refused!(story.store.adopt(late, Origin::Own, &[]).await, StoreError::Conflict { .. });
+    refused!(story.store.adopt(late, Origin::Own, false, &[]).await, StoreError::Conflict { .. });
     copy.check().await;
     // It came to be while it was taken in, and only one of two is adopted.
     let id = world.id();
     let one = stage(&story.store, id, Seq::ZERO, &story.batches).await;
     let two = stage(&story.store, id, Seq::ZERO, &story.batches).await;
-    story.store.adopt(two, Origin::Own, &[]).await.unwrap();
-    refused!(story.store.adopt(one, Origin::Own, &[]).await, StoreError::Conflict { .. });
+    story.store.adopt(two, Origin::Own, false, &[]).await.unwrap();
+    refused!(story.store.adopt(one, Origin::Own, false, &[]).await, StoreError::Conflict { .. });
     story.store.discard(one).await.unwrap();
     story.told_as(id).check().await;
 }
@@ -271,7 +271,7 @@ async fn client_keys_are_known_afterwards(world: &World) {
     story.append([said_with_key(ADA, "later", "hello again"), answered(ADA, "hi")]).await;
     let news = &story.batches[story.batches.len() - 1..];
     let stage = stage(&story.store, copy.id, here, news).await;
-    story.store.adopt(stage, Origin::Own, &[]).await.unwrap();
+    story.store.adopt(stage, Origin::Own, false, &[]).await.unwrap();
     let waiting = copy.store.waiting(copy.id, ItemNumber(0), 9).await.unwrap();
     assert!(waiting.is_empty(), "{waiting:?}");
     let answer = copy.store.enqueue(copy.id, &item("later", "hello again")).await.unwrap();
@@ -304,9 +304,12 @@ async fn items_that_conflict_refuse_the_whole(world: &World) {
     let id = world.id();
     let stage = stage(&story.store, id, Seq::ZERO, &story.batches).await;
     let items = [item("a", "first"), item("said", "something else")];
-    refused!(story.store.adopt(stage, Origin::Own, &items).await, StoreError::KeyConflict { .. });
+    refused!(
+        story.store.adopt(stage, Origin::Own, false, &items).await,
+        StoreError::KeyConflict { .. }
+    );
     is_unseen(&story.store, id, 4).await;
-    story.store.adopt(stage, Origin::Own, &items[..1]).await.unwrap();
+    story.store.adopt(stage, Origin::Own, false, &items[..1]).await.unwrap();
     story.told_as(id).check().await;
 }
 
@@ -318,7 +321,7 @@ async fn an_imported_fork_knows_where_it_came_from(world: &World) {
     batches.extend(fork.batches.iter().cloned());
     let id = world.id();
     let stage = stage(&fork.store, id, Seq::ZERO, &batches).await;
-    fork.store.adopt(stage, Origin::Own, &[]).await.unwrap();
+    fork.store.adopt(stage, Origin::Own, false, &[]).await.unwrap();
     let copy = fork.told_as(id);
     copy.check().await;
     let known = copy.store.conversation(id).await.unwrap();
@@ -349,7 +352,7 @@ async fn staged_snapshots_are_kept(world: &World) {
         let snapshot = (batch.head() == Seq(4)).then(|| history.to_snapshot());
         story.store.stage(stage, batch, snapshot.as_ref()).await.unwrap();
     }
-    story.store.adopt(stage, Origin::Own, &[]).await.unwrap();
+    story.store.adopt(stage, Origin::Own, false, &[]).await.unwrap();
     let copy = story.told_as(id);
     let kept = copy.store.snapshot(id, Seq(99)).await.unwrap();
     assert_eq!(kept, Some(histories[4].to_snapshot()));

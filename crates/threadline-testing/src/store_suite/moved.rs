@@ -62,7 +62,7 @@ async fn taking_it_in_opens_it(world: &World) {
     move_away(&mut story).await;
     let id = world.id();
     let stage = stage(&story.store, id, Seq::ZERO, &story.batches).await;
-    story.store.adopt(stage, Origin::Own, &[]).await.unwrap();
+    story.store.adopt(stage, Origin::Own, false, &[]).await.unwrap();
     let mut arrived = story.told_as(id);
     assert!(!arrived.store.conversation(id).await.unwrap().moved_away);
     arrived.turn("it goes on here", "yes").await;
@@ -82,7 +82,7 @@ async fn there(world: &World) -> (Story<'_>, Story<'_>) {
     assert_eq!(waiting.len(), 2);
     let id = world.id();
     let stage = stage(&here.store, id, Seq::ZERO, &here.batches).await;
-    here.store.adopt(stage, Origin::Own, &waiting).await.unwrap();
+    here.store.adopt(stage, Origin::Own, false, &waiting).await.unwrap();
     let there = here.told_as(id);
     (here, there)
 }
@@ -94,7 +94,7 @@ async fn coming_back_is_a_fast_forward(world: &World) {
     move_away(&mut there).await;
     let news = &there.batches[there.batches.len() - 2..];
     let stage = stage(&here.store, here.id, base, news).await;
-    here.store.adopt(stage, Origin::Own, &[]).await.unwrap();
+    here.store.adopt(stage, Origin::Own, false, &[]).await.unwrap();
     let mut back = there.told_as(here.id);
     assert!(!back.store.conversation(here.id).await.unwrap().moved_away);
     back.check().await;
@@ -108,7 +108,7 @@ async fn coming_back_unchanged_only_opens_it(world: &World) {
     move_away(&mut story).await;
     story.rest().await;
     let stage = stage(&story.store, story.id, story.history.head(), &[]).await;
-    story.store.adopt(stage, Origin::Own, &[]).await.unwrap();
+    story.store.adopt(stage, Origin::Own, false, &[]).await.unwrap();
     assert!(!story.store.conversation(story.id).await.unwrap().moved_away);
     story.check().await;
     story.turn("as if nothing had been", "yes").await;
@@ -122,7 +122,7 @@ async fn what_waited_went_with_it(world: &World) {
     there.append([said_with_key(ADA, "input", "waits"), answered(ADA, "not any more")]).await;
     let news = &there.batches[there.batches.len() - 1..];
     let stage = stage(&here.store, here.id, base, news).await;
-    here.store.adopt(stage, Origin::Own, &[item("new", "waits now")]).await.unwrap();
+    here.store.adopt(stage, Origin::Own, false, &[item("new", "waits now")]).await.unwrap();
     let waiting = here.store.waiting(here.id, ItemNumber(0), 9).await.unwrap();
     let waiting: Vec<Item> = waiting.into_iter().map(|(_, item)| item).collect();
     assert_eq!(waiting, [item("new", "waits now")]);

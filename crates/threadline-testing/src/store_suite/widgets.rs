@@ -59,7 +59,7 @@ impl Told {
         for batch in &batches {
             store.stage(stage, batch, None).await.unwrap();
         }
-        store.adopt(stage, Origin::Own, &[]).await.unwrap();
+        store.adopt(stage, Origin::Own, false, &[]).await.unwrap();
         let placed = batches.iter().flat_map(|batch| &batch.entries);
         let entries: Vec<Entry> = placed.map(|placed| (*placed.entry).clone()).collect();
         let rewound = |entry: &Entry| match &entry.fact {

@@ -4,7 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::de::DeserializeOwned;
-use threadline_core::tool::{Cancel, ToolContext, ToolOutcome, ToolResult};
+use threadline_core::tool::{
+    Cancel, FileChange, NotRecorded, ToolContext, ToolOutcome, ToolResult,
+};
+use tokio::runtime::Handle;
 
 use crate::typed;
 
@@ -45,6 +48,14 @@ pub(super) async fn run<T: Send + 'static>(
     let dropped = Dropped::default();
     let stop = Stop { gone: Arc::clone(&dropped.0), cancel: context.cancel.clone() };
     tokio::task::spawn_blocking(move || work(&stop)).await
+}
+
+/// Records changes of files from a thread that blocks.
+pub(super) fn recorder(
+    context: &ToolContext,
+) -> impl Fn(FileChange) -> Result<(), NotRecorded> + Send + 'static {
+    let (runtime, recorder) = (Handle::current(), Arc::clone(&context.files.recorder));
+    move |change| runtime.block_on(recorder.record(change))
 }
 
 /// Tells the thread that works when nobody waits for it any more.

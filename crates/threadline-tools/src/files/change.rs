@@ -1,14 +1,18 @@
-//! A change of a file, and how it is told: what writing and editing have in common.
+//! A change of a file: how it is made and reported, and what became of one that gave no answer.
+//! Writing and editing share it.
 
 use std::io;
 
+use threadline_core::history::fact::{Digest, FileChanged};
 use threadline_core::history::sections::RECENT_CAP_BYTES;
-use threadline_core::tool::{ToolOutcome, ToolResult};
+use threadline_core::store::Predecessor;
+use threadline_core::tool::{Content, FileChange, FileLog, NotRecorded, ToolOutcome, ToolResult};
 
 use super::blocking::Stop;
 use super::page::{self, NotRead, PAGE_CAP_BYTES};
 use super::place::{NotCommitted, Place, There};
 use super::told::{self, Verb, failed};
+use super::workspace::{Missing, Workspace};
 use crate::diff::Diff;
 use crate::text::{counted, size};
 
@@ -25,19 +29,21 @@ pub(super) struct Change<'a> {
     pub(super) place: &'a Place,
     /// What is there.
     pub(super) there: Option<&'a There>,
+    /// The content of that.
+    pub(super) before: Option<Content>,
     pub(super) text: &'a str,
     /// The key of the call's effect.
     pub(super) key: &'a str,
 }
 
 impl Change<'_> {
-    /// Makes the change. When all is ready and nothing has happened yet, `note` is called; without
-    /// it the change is not made. Whoever calls this holds the workspace's lock: then a call that
-    /// nobody waits for any more has made its change before the lock is free, or never will.
+    /// Makes the change. When all is ready and nothing has happened yet, it is recorded; what
+    /// cannot be recorded is not made. The caller holds the workspace's lock, so that a call nobody
+    /// waits for any more has made its change before the lock is free, or never will.
     pub(super) fn make(
         &self,
         stop: &Stop,
-        note: impl FnOnce() -> io::Result<()>,
+        record: impl FnOnce(FileChange) -> Result<(), NotRecorded>,
     ) -> Result<(), ToolOutcome> {
         let Self { path, place, .. } = self;
         let not = |message| failed(self.verb, path, message);
@@ -51,9 +57,12 @@ impl Change<'_> {
                     _ => format!("{path} could not be {done}: {error}"),
                 })
             })?;
-        note().map_err(|error| {
-            not(format!("{path} was not {done}: its journal could not be written: {error}"))
-        })?;
+        let change = FileChange {
+            path: (*path).into(),
+            before: self.before.clone(),
+            after: Some(Digest::of(self.text.as_bytes())),
+        };
+        record(change).map_err(|error| not(format!("{path} was not {done}: {error}")))?;
         if !place.is_still(self.there) {
             let message = "somebody else changed it meanwhile; read it again";
             return Err(not(format!("{path} was not {done}: {message}")));
@@ -70,6 +79,38 @@ impl Change<'_> {
                 ToolOutcome::NoAnswer(ToolResult { error: Some(message), ..result })
             }
         })
+    }
+}
+
+/// What became of a change that gave no answer, by what the call recorded before it and by what the
+/// file contains now; none if there is no way to know. The caller holds the workspace's lock.
+pub(super) fn became(
+    workspace: &Workspace,
+    verb: Verb,
+    path: &str,
+    key: &str,
+    log: &FileLog,
+) -> Option<ToolOutcome> {
+    let shown = &*told::path(path);
+    let done = verb.done;
+    let place = workspace.place(path, Missing::Told).ok();
+    // A temporary file that is left behind is in nobody's way.
+    drop(place.as_ref().map(|place| place.remove_temporary(key)));
+    let not_made = || failed(verb, shown, format!("{shown} was not {done}: it was not applied"));
+    // A change is recorded before it is made: without a record it was not, and the process that
+    // wanted to make it cannot record it any more.
+    let Some(FileChanged { before, after, .. }) = log.recorded.last() else {
+        return Some(not_made());
+    };
+    let there = place.map_or(Ok(None), |place| place.there()).ok()?;
+    let now = there.map(|there| there.digest()).transpose().ok()?;
+    if now == *after {
+        let sentence = format!("{done} {shown}: it was applied before the answer was lost");
+        return Some(told::success(sentence.clone(), sentence));
+    }
+    match log.predecessor {
+        Predecessor::Gone if now == *before => Some(not_made()),
+        Predecessor::Gone | Predecessor::MayLive => None,
     }
 }
 

@@ -1,44 +1,41 @@
 //! The tool `edit_file`: replaces a text in a file of the workspace.
 //!
-//! An edit must not happen twice. Whether one that gave no answer was made is found out by its
-//! journal, which is written before the file is touched: what the file was, and what it was to be.
+//! An edit must not happen twice. It is recorded before the file is touched, so that it can be found
+//! out later whether an edit that gave no answer was made.
 
 mod apply;
-mod journal;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use threadline_core::history::fact::{Digest, Effect};
-use threadline_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
+use threadline_core::history::fact::Effect;
+use threadline_core::tool::{
+    Content, FileChange, NotRecorded, Tool, ToolContext, ToolOutcome, ToolSpec,
+};
 
 use super::blocking::{self, Stop};
-use super::change::{Change, FILE_CAP_BYTES, as_text, told_change};
+use super::change::{Change, FILE_CAP_BYTES, as_text, became, told_change};
+use super::in_workspace;
 use super::place::{Place, There};
 use super::told::{self, EDIT, failed, success};
 use super::workspace::{Missing, NotOpened, Workspace};
 use crate::text::{counted, size};
 use crate::typed;
-use apply::{Applied, applied, cannot_come_back};
-use journal::{Entry, Journal};
+use apply::{Applied, applied};
 
 /// Edits text files of a workspace: the tool `edit_file`. It runs under tokio.
 #[derive(Clone, Debug)]
 pub struct EditFile {
     spec: ToolSpec,
     workspace: Arc<Workspace>,
-    journal: Option<Journal>,
 }
 
 impl EditFile {
-    /// The tool for a workspace. The journal is a folder outside of it, which is made when it is
-    /// needed; without one it is less often known what became of an edit that was cut off.
-    pub fn new(workspace: Arc<Workspace>, journal: Option<PathBuf>) -> Self {
-        let spec = typed::run::<Arguments>("edit_file", Effect::Once);
-        Self { spec, workspace, journal: journal.map(Journal::new) }
+    /// The tool for a workspace.
+    pub fn new(workspace: Arc<Workspace>) -> Self {
+        Self { spec: typed::run::<Arguments>("edit_file", in_workspace(Effect::Once)), workspace }
     }
 }
 
@@ -67,16 +64,22 @@ impl Tool for EditFile {
 
     async fn call(&self, arguments: &str, context: &ToolContext) -> ToolOutcome {
         let (tool, key) = (self.clone(), Arc::clone(&context.effect_key));
+        let record = blocking::recorder(context);
         blocking::call(arguments, context, move |arguments, stop| {
-            tool.edit(&arguments, &key, stop).unwrap_or_else(|outcome| outcome)
+            tool.edit(&arguments, &key, stop, record).unwrap_or_else(|outcome| outcome)
         })
         .await
     }
 
     async fn reconcile(&self, arguments: &str, context: &ToolContext) -> Option<ToolOutcome> {
-        let arguments: Arguments = typed::read(arguments).ok()?;
-        let (tool, key) = (self.clone(), Arc::clone(&context.effect_key));
-        blocking::run(context, move |_| tool.became(&arguments, &key)).await.ok()?
+        let Arguments { path, .. } = typed::read(arguments).ok()?;
+        let (workspace, log) = (Arc::clone(&self.workspace), context.files.clone());
+        let key = Arc::clone(&context.effect_key);
+        let find_out = move |_: &Stop| {
+            let _changing = workspace.changing();
+            became(&workspace, EDIT, &path, &key, &log)
+        };
+        blocking::run(context, find_out).await.ok()?
     }
 }
 
@@ -86,6 +89,7 @@ impl EditFile {
         arguments: &Arguments,
         key: &str,
         stop: &Stop,
+        record: impl FnOnce(FileChange) -> Result<(), NotRecorded>,
     ) -> Result<ToolOutcome, ToolOutcome> {
         let path = &*told::path(&arguments.path);
         let not = |message| failed(EDIT, path, message);
@@ -106,17 +110,10 @@ impl EditFile {
             let cap = size(FILE_CAP_BYTES);
             return Err(not(format!("{path} was not edited: it would have more than {cap}")));
         }
-        let entry = Entry {
-            path: arguments.path.clone(),
-            before: Digest::of(before.as_bytes()),
-            after: Digest::of(after.as_bytes()),
-        };
         let (place, there) = (&place, Some(&there));
-        let change = Change { verb: EDIT, path, place, there, text: &after, key };
-        change.make(stop, || match &self.journal {
-            Some(journal) => journal.write(key, &entry),
-            None => Ok(()),
-        })?;
+        let content = Some(Content::new(before.as_bytes()));
+        let change = Change { verb: EDIT, path, place, there, before: content, text: &after, key };
+        change.make(stop, record)?;
         let done = match (count, arguments.with.is_empty()) {
             (1, true) => format!("edited {path}: deleted text in line {line}"),
             (1, false) => format!("edited {path}: replaced text in line {line}"),
@@ -143,38 +140,6 @@ impl EditFile {
         let text = as_text(bytes)
             .map_err(|what| not(format!("it is {what}, and only UTF-8 text is edited")))?;
         Ok((place, there, text))
-    }
-
-    /// What became of an edit that gave no answer; none if there is no way to know.
-    fn became(&self, arguments: &Arguments, key: &str) -> Option<ToolOutcome> {
-        let path = &*told::path(&arguments.path);
-        // Whoever was about to make it has made it when this is free, or never will.
-        let _changing = self.workspace.changing();
-        let (place, _, text) = self.open(&arguments.path).ok()?;
-        // It is only in the way of nobody.
-        drop(place.remove_temporary(key));
-        let was_not = || failed(EDIT, path, format!("{path} was not edited: it was not applied"));
-        let entry = match &self.journal {
-            Some(journal) => journal.read(key).ok()?,
-            None => None,
-        };
-        let Some(entry) = entry else {
-            let all = arguments.all == Some(true);
-            let applicable = applied(&text, &arguments.find, &arguments.with, all).is_ok();
-            let sure = applicable && cannot_come_back(&arguments.find, &arguments.with);
-            return sure.then(was_not);
-        };
-        if entry.path != arguments.path {
-            return None;
-        }
-        match Digest::of(text.as_bytes()) {
-            now if now == entry.after => {
-                let sentence = format!("edited {path}: it was applied before the answer was lost");
-                Some(success(sentence.clone(), sentence))
-            }
-            now if now == entry.before => Some(was_not()),
-            _ => None,
-        }
     }
 }
 

@@ -10,6 +10,7 @@ use threadline_core::history::fact::Effect;
 use threadline_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
 
 use super::blocking::{self, Stop};
+use super::in_workspace;
 use super::page::PAGE_CAP_BYTES;
 use super::told::{self, LIST, failed, success};
 use super::walk::{Found, Inside, Kind, NAMES_CAP, Walk};
@@ -32,7 +33,7 @@ pub struct ListFiles {
 impl ListFiles {
     /// The tool for a workspace.
     pub fn new(workspace: Arc<Workspace>) -> Self {
-        Self { spec: typed::run::<Arguments>("list_files", Effect::Read), workspace }
+        Self { spec: typed::run::<Arguments>("list_files", in_workspace(Effect::Read)), workspace }
     }
 }
 

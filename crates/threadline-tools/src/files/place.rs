@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::fs::{File, Metadata};
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
@@ -35,6 +35,11 @@ impl There {
         self.metadata.len()
     }
 
+    /// The digest of its content, whatever its size.
+    pub(super) fn digest(&self) -> io::Result<Digest> {
+        digest_of(&self.file)
+    }
+
     /// Reads all of it, but no more than so much: none if there is more.
     pub(super) fn read(&mut self, cap_bytes: u64) -> io::Result<Option<Vec<u8>>> {
         if self.bytes() > cap_bytes {
@@ -44,6 +49,24 @@ impl There {
         (&mut self.file).take(cap_bytes + 1).read_to_end(&mut bytes)?;
         let read = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         Ok(Some(bytes).filter(|_| read <= cap_bytes))
+    }
+}
+
+/// How much of a file is read at a time to make its digest.
+const DIGEST_BYTES: usize = 64 * 1024;
+
+/// The digest of a file's content, read piece by piece.
+pub(super) fn digest_of(file: &File) -> io::Result<Digest> {
+    let mut hasher = blake3::Hasher::new();
+    let mut piece = vec![0; DIGEST_BYTES];
+    let mut at = 0;
+    loop {
+        let read = file.read_at(&mut piece, at)?;
+        if read == 0 {
+            return Ok(Digest(*hasher.finalize().as_bytes()));
+        }
+        hasher.update(piece.get(..read).unwrap_or_default());
+        at += u64::try_from(read).unwrap_or(u64::MAX);
     }
 }
 

@@ -10,6 +10,7 @@ use threadline_core::history::fact::Effect;
 use threadline_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
 
 use super::blocking::{self, Stop};
+use super::in_workspace;
 use super::page::{self, NotRead, PAGE_CAP_LINES, Page, Wish};
 use super::told::{self, READ, failed, success};
 use super::workspace::{Opened, Workspace};
@@ -26,7 +27,7 @@ pub struct ReadFile {
 impl ReadFile {
     /// The tool for a workspace.
     pub fn new(workspace: Arc<Workspace>) -> Self {
-        Self { spec: typed::run::<Arguments>("read_file", Effect::Read), workspace }
+        Self { spec: typed::run::<Arguments>("read_file", in_workspace(Effect::Read)), workspace }
     }
 }
 

@@ -15,6 +15,7 @@ use threadline_core::history::fact::Effect;
 use threadline_core::tool::{Progress, ProgressReport, Tool, ToolContext, ToolOutcome, ToolSpec};
 
 use super::blocking::{self, Stop};
+use super::in_workspace;
 use super::page::{self, PAGE_CAP_BYTES};
 use super::told::{self, SEARCH, failed, success};
 use super::walk::{DEPTH_CAP, Found, Inside, Kind, NAMES_CAP, Walk};
@@ -47,7 +48,10 @@ pub struct SearchFiles {
 impl SearchFiles {
     /// The tool for a workspace.
     pub fn new(workspace: Arc<Workspace>) -> Self {
-        Self { spec: typed::run::<Arguments>("search_files", Effect::Read), workspace }
+        Self {
+            spec: typed::run::<Arguments>("search_files", in_workspace(Effect::Read)),
+            workspace,
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use proptest::prelude::*;
@@ -44,7 +44,6 @@ impl Around {
         let at = |name: &str| here.join(name);
         fs::create_dir_all(at("space/folder/inner")).unwrap();
         fs::create_dir_all(at("outside/folder")).unwrap();
-        fs::create_dir(root.path().join("edits")).unwrap();
         let secrets = ["secret.txt", "file.txt", "outside/secret.txt", "outside/folder/file.txt"];
         for name in secrets {
             fs::write(at(name), SECRET).unwrap();
@@ -81,8 +80,7 @@ impl Around {
     /// Both ways of opening, with all tools.
     fn each_way(&self) -> Vec<Vec<Arc<dyn Tool>>> {
         let spaces = Workspace::each_way(&self.here.join("space"));
-        let journal = || Some(self.root.path().join("edits"));
-        spaces.into_iter().map(|space| tools(&Arc::new(space), journal())).collect()
+        spaces.into_iter().map(|space| tools(&Arc::new(space))).collect()
     }
 
     /// What only reads, both ways.
@@ -110,8 +108,7 @@ fn outside(around: &Around) -> BTreeMap<PathBuf, Thing> {
     while let Some(folder) = folders.pop() {
         for item in fs::read_dir(&folder).unwrap() {
             let path = item.unwrap().path();
-            // The journal is the tool's own.
-            if path == around.here.join("space") || path == around.root.path().join("edits") {
+            if path == around.here.join("space") {
                 continue;
             }
             let metadata = fs::symlink_metadata(&path).unwrap();
@@ -344,7 +341,7 @@ fn nothing_gets_out_while_folders_and_files_become_links() {
 fn every_tool_has_a_schema_that_takes_what_it_needs() {
     let folder = TempDir::new().unwrap();
     let workspace = Arc::new(Workspace::open(folder.path()).unwrap());
-    let tools = tools(&workspace, None);
+    let tools = tools(&workspace);
     let needs = [
         ("read_file", r#"{"path":"a"}"#, "{}"),
         ("list_files", "{}", r#"{"depth":0}"#),
@@ -369,7 +366,7 @@ fn every_tool_has_a_schema_that_takes_what_it_needs() {
 async fn arguments_that_do_not_fit_are_told() {
     let folder = TempDir::new().unwrap();
     let workspace = Arc::new(Workspace::open(folder.path()).unwrap());
-    for tool in tools(&workspace, None) {
+    for tool in tools(&workspace) {
         for arguments in ["", "7", r#"{"path":7}"#, "\0"] {
             let outcome = tool.call(arguments, &context()).await;
             assert!(matches!(outcome, ToolOutcome::Failed(_)), "{arguments}");

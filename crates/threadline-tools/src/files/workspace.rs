@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
+use threadline_core::history::fact::WorkspaceSet;
 
 use super::place::Place;
 
@@ -25,6 +26,7 @@ const PARTS_CAP: usize = 128;
 #[derive(Debug)]
 pub struct Workspace {
     folder: OwnedFd,
+    identity: WorkspaceSet,
     way: Way,
     /// Held by whoever changes a file, from reading it to the end: no change is made of what was
     /// there before another one, and none while somebody finds out whether it was made.
@@ -77,7 +79,18 @@ impl Workspace {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder = rustix::fs::open(path, flags, Mode::empty())?;
         let way = way(folder.as_fd());
-        Ok(Self { folder, way, changing: Mutex::new(()) })
+        let stat = rustix::fs::fstat(&folder)?;
+        let identity = WorkspaceSet {
+            path: written(&path.canonicalize()?).into(),
+            device: Some(stat.st_dev),
+            inode: Some(stat.st_ino),
+        };
+        Ok(Self { folder, identity, way, changing: Mutex::new(()) })
+    }
+
+    /// Which folder it is: what a conversation that works in it records.
+    pub fn identity(&self) -> &WorkspaceSet {
+        &self.identity
     }
 
     /// Opens a file to read it. Pipes, devices and the like are not waited for and not read.
@@ -170,6 +183,14 @@ impl Workspace {
     pub(super) fn each_way(path: &Path) -> Vec<Self> {
         let open = || Self::open(path).unwrap();
         vec![open(), Self { way: Way::PartByPart, ..open() }]
+    }
+}
+
+/// A path as text. Names need not be text: odd bytes are escaped.
+fn written(path: &Path) -> String {
+    match path.to_str() {
+        Some(text) => text.to_owned(),
+        None => path.as_os_str().as_encoded_bytes().escape_ascii().to_string(),
     }
 }
 

@@ -1,4 +1,7 @@
 //! The tool `write_file`: makes or replaces a text file of the workspace.
+//!
+//! A write must not happen twice: a person may have changed the file in the meantime. It is recorded
+//! before the file is touched, so that it can be found out later whether it was made.
 
 use std::sync::Arc;
 
@@ -6,10 +9,13 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use threadline_core::history::fact::Effect;
-use threadline_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
+use threadline_core::tool::{
+    Content, FileChange, NotRecorded, Tool, ToolContext, ToolOutcome, ToolSpec,
+};
 
 use super::blocking::{self, Stop};
-use super::change::{Change, FILE_CAP_BYTES, TEXT_CAP_BYTES, as_text, told_change};
+use super::change::{Change, FILE_CAP_BYTES, TEXT_CAP_BYTES, as_text, became, told_change};
+use super::in_workspace;
 use super::place::There;
 use super::told::{self, WRITE, failed, success};
 use super::workspace::{Missing, Workspace};
@@ -26,7 +32,7 @@ pub struct WriteFile {
 impl WriteFile {
     /// The tool for a workspace.
     pub fn new(workspace: Arc<Workspace>) -> Self {
-        Self { spec: typed::run::<Arguments>("write_file", Effect::Idempotent), workspace }
+        Self { spec: typed::run::<Arguments>("write_file", in_workspace(Effect::Once)), workspace }
     }
 }
 
@@ -49,10 +55,22 @@ impl Tool for WriteFile {
 
     async fn call(&self, arguments: &str, context: &ToolContext) -> ToolOutcome {
         let (workspace, key) = (Arc::clone(&self.workspace), Arc::clone(&context.effect_key));
+        let record = blocking::recorder(context);
         blocking::call(arguments, context, move |arguments, stop| {
-            outcome(&workspace, &arguments, &key, stop).unwrap_or_else(|outcome| outcome)
+            outcome(&workspace, &arguments, &key, stop, record).unwrap_or_else(|outcome| outcome)
         })
         .await
+    }
+
+    async fn reconcile(&self, arguments: &str, context: &ToolContext) -> Option<ToolOutcome> {
+        let Arguments { path, .. } = typed::read(arguments).ok()?;
+        let (workspace, log) = (Arc::clone(&self.workspace), context.files.clone());
+        let key = Arc::clone(&context.effect_key);
+        let find_out = move |_: &Stop| {
+            let _changing = workspace.changing();
+            became(&workspace, WRITE, &path, &key, &log)
+        };
+        blocking::run(context, find_out).await.ok()?
     }
 }
 
@@ -69,6 +87,7 @@ fn outcome(
     Arguments { path, text }: &Arguments,
     key: &str,
     stop: &Stop,
+    record: impl FnOnce(FileChange) -> Result<(), NotRecorded>,
 ) -> Result<ToolOutcome, ToolOutcome> {
     let told = &*told::path(path);
     if let Some(why) = unfit(text) {
@@ -81,8 +100,8 @@ fn outcome(
     let not_opened = |reason| told::not_opened(workspace, WRITE, path, &reason);
     let place = workspace.place(path, Missing::Made).map_err(not_opened)?;
     let mut there = place.there().map_err(not_opened)?;
-    let before = match &mut there {
-        None => Before::Nothing,
+    let (before, content) = match &mut there {
+        None => (Before::Nothing, None),
         Some(there) => before(there).map_err(|error| {
             failed(WRITE, told, format!("{told} could not be read before: {error}"))
         })?,
@@ -96,8 +115,9 @@ fn outcome(
         return Ok(success(sentence.clone(), sentence));
     }
     let there = there.as_ref();
-    let change = Change { verb: WRITE, path: told, place: &place, there, text, key };
-    change.make(stop, || Ok(()))?;
+    let place = &place;
+    let change = Change { verb: WRITE, path: told, place, there, before: content, text, key };
+    change.make(stop, record)?;
     Ok(match before {
         Before::Nothing => {
             let sentence = format!("created {told}: {lines}, {length}");
@@ -123,10 +143,16 @@ fn unfit(text: &str) -> Option<String> {
     text.contains('\0').then(|| "the text has a zero byte in it, which no text file has".to_owned())
 }
 
-fn before(there: &mut There) -> std::io::Result<Before> {
+fn before(there: &mut There) -> std::io::Result<(Before, Option<Content>)> {
     Ok(match there.read(FILE_CAP_BYTES)? {
-        None => Before::Other(size(there.bytes())),
-        Some(bytes) => as_text(bytes).map_or_else(Before::Other, Before::Text),
+        None => {
+            let content = Content { digest: there.digest()?, bytes: None };
+            (Before::Other(size(there.bytes())), Some(content))
+        }
+        Some(bytes) => {
+            let content = Content::new(&*bytes);
+            (as_text(bytes).map_or_else(Before::Other, Before::Text), Some(content))
+        }
     })
 }
 

@@ -79,7 +79,7 @@ pub(super) async fn done(
         }
         sleep(LOOK_AGAIN).await;
     }
-    delivered(store, id, item).await
+    delivered(store, id, item, || true).await
 }
 
 /// Does what an item says under a lease, unless that was done: what cannot be done is taken too,
@@ -155,7 +155,7 @@ pub(super) async fn became(
     let mut all = Vec::new();
     for item in items {
         all.push(if parts.store.enqueue(id, item).await?.taken.is_some() {
-            Became::Taken(delivered(&*parts.store, id, item).await?)
+            Became::Taken(delivered(&*parts.store, id, item, || true).await?)
         } else if driven {
             Became::Waits
         } else {

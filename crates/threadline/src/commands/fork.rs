@@ -1,5 +1,6 @@
 //! `threadline fork`.
 
+use threadline_core::history::History;
 use threadline_core::id::Seq;
 use threadline_core::store;
 
@@ -14,6 +15,7 @@ pub(crate) async fn run(parts: &Parts, arguments: &Fork, view: &mut View) -> any
         from: String,
         at: u64,
         entries: u64,
+        timers_left: Vec<String>,
     }
     let parent = parts.find(&arguments.conversation).await?;
     let at = Seq(arguments.at.unwrap_or(parent.head.0));
@@ -22,7 +24,9 @@ pub(crate) async fn run(parts: &Parts, arguments: &Fork, view: &mut View) -> any
         "there is no entry {at} to fork at; the entries are 1 to {}",
         parent.head
     );
-    let (history, aftermath) = store::past(&*parts.store, parent.id, at, &parts.counter).await?;
+    let (history, aftermath) =
+        store::fork_base(&*parts.store, parent.id, at, &parts.counter).await?;
+    let timers = pending_timers(&history);
     let proposed = history.propose_fork(parent.id, &aftermath, parts.stamp())?;
     let id = parts.new_id();
     parts.store.create(id, Some((parent.id, at)), &proposed.batch).await?;
@@ -34,6 +38,7 @@ pub(crate) async fn run(parts: &Parts, arguments: &Fork, view: &mut View) -> any
             from: parent.id.to_string(),
             at: at.0,
             entries: proposed.batch.head().0,
+            timers_left: timers,
         };
         view.value(&forked)?;
     } else {
@@ -44,6 +49,16 @@ pub(crate) async fn run(parts: &Parts, arguments: &Fork, view: &mut View) -> any
                 .plain(": ")
                 .name(id.to_string()),
         )?;
+        if !timers.is_empty() {
+            view.line(&Line::new().plain("Pending timers stay with the parent:"))?;
+            view.remarks(&timers, "  ")?;
+        }
     }
     Ok(())
+}
+
+/// The timers that are pending where a fork branches off: they fire in the parent alone.
+fn pending_timers(history: &History) -> Vec<String> {
+    let timers = history.state().timers.values().filter(|timer| timer.set.call.is_none());
+    timers.map(|timer| format!("{} {}", timer.set.when, timer.set.text).trim().to_owned()).collect()
 }

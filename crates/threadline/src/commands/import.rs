@@ -1,16 +1,18 @@
 //! `threadline import`.
 
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal as _};
 use std::path::Path;
 
 use anyhow::Context as _;
-use threadline_core::transfer::{self, ImportError, Imported, Wrong};
+use threadline_core::transfer::{self, ImportError, Imported, Voided, Wrong};
 
 use crate::args::Import;
 use crate::compose::Parts;
 use crate::report::chain;
 use crate::view::{Line, Progress, View, counted, grouped};
+use crate::words;
 
 /// How much of the file is read at a time.
 const BUFFER_BYTES: usize = 256 * 1024;
@@ -20,6 +22,7 @@ pub(crate) async fn run(parts: &Parts, arguments: &Import, view: &mut View) -> a
     let options = transfer::Import {
         as_new: arguments.as_new.then(|| parts.new_id()),
         salvage: arguments.salvage,
+        trusted: arguments.trusted,
     };
     let mut progress = Progress::new("imported", None, view);
     let imported = transfer::import(&*parts.store, &mut *from, options, &parts.counter, &mut |n| {
@@ -36,7 +39,7 @@ pub(crate) async fn run(parts: &Parts, arguments: &Import, view: &mut View) -> a
         let why = chain(&anyhow::Error::new(error));
         anyhow::anyhow!("could not import {name}, nothing of it was kept: {why}{hint}")
     })?;
-    tell(imported, view)
+    tell(imported, arguments.trusted, view)
 }
 
 /// Where the export comes from: what to call it, and its bytes.
@@ -76,7 +79,54 @@ fn can_be_salvaged(error: &ImportError) -> bool {
     }
 }
 
-fn tell(imported: Imported, view: &mut View) -> anyhow::Result<()> {
+/// Authority in the file that has no effect here, as `--json` prints it.
+#[derive(serde::Serialize)]
+struct VoidedJson {
+    rules: Vec<String>,
+    approvals: u64,
+    workspace: Option<String>,
+    items: u64,
+}
+
+impl From<&Voided> for VoidedJson {
+    fn from(voided: &Voided) -> Self {
+        Self {
+            rules: voided.policies.iter().map(words::policy).collect(),
+            approvals: voided.approvals,
+            workspace: voided.workspace.as_deref().map(str::to_owned),
+            items: voided.items,
+        }
+    }
+}
+
+/// Says what lost its authority, and how to grant it again.
+fn tell_voided(imported: &Imported, view: &mut View) -> anyhow::Result<()> {
+    let (id, voided) = (imported.id, &imported.voided);
+    if voided.is_empty() {
+        return Ok(());
+    }
+    let mut lost: Vec<String> = voided.policies.iter().map(words::policy).collect();
+    if voided.approvals > 0 {
+        lost.push(counted(voided.approvals, "approval", "approvals"));
+    }
+    if let Some(path) = &voided.workspace {
+        lost.push(format!("the workspace {path}"));
+    }
+    if voided.items > 0 {
+        let items =
+            counted(voided.items, "pending answer or command", "pending answers or commands");
+        lost.push(format!("{items}, discarded"));
+    }
+    view.line(&Line::new().plain("The file is not trusted, so this has no effect here:"))?;
+    view.remarks(&lost, "  ")?;
+    let hint = format!(
+        "To set a rule again: threadline policy {id} allow TOOL. To vouch for the whole file: import it again with --trusted."
+    );
+    view.line(&Line::new().dim(hint))?;
+    Ok(())
+}
+
+fn tell(imported: Imported, trusted: bool, view: &mut View) -> anyhow::Result<()> {
     #[derive(serde::Serialize)]
     struct Told {
         id: String,
@@ -85,9 +135,12 @@ fn tell(imported: Imported, view: &mut View) -> anyhow::Result<()> {
         attachments: u64,
         waiting: u64,
         moved: bool,
+        trusted: bool,
+        voided: VoidedJson,
         salvaged: Option<String>,
     }
-    let salvaged = imported.salvaged.map(|error| chain(&anyhow::Error::new(error)));
+    let mut imported = imported;
+    let salvaged = imported.salvaged.take().map(|error| chain(&anyhow::Error::new(error)));
     if view.json {
         view.value(&Told {
             id: imported.id.to_string(),
@@ -96,6 +149,8 @@ fn tell(imported: Imported, view: &mut View) -> anyhow::Result<()> {
             attachments: imported.attachments,
             waiting: imported.waiting,
             moved: imported.moved,
+            trusted,
+            voided: VoidedJson::from(&imported.voided),
             salvaged,
         })?;
         return Ok(());
@@ -110,9 +165,10 @@ fn tell(imported: Imported, view: &mut View) -> anyhow::Result<()> {
         }
     };
     view.line(&Line::new().name(imported.id.to_string()).plain("  ").plain(what))?;
-    if imported.moved {
-        view.line(&Line::new().plain("it was moved here and goes on here"))?;
+    if imported.moved && trusted {
+        view.line(&Line::new().plain("It was moved here and continues where it stopped."))?;
     }
+    tell_voided(&imported, view)?;
     if let Some(why) = salvaged {
         view.line(&Line::new().bad("salvaged: ").plain(format!("the file is broken at {why}")))?;
         let kept = match imported.entries {
@@ -121,6 +177,11 @@ fn tell(imported: Imported, view: &mut View) -> anyhow::Result<()> {
         };
         view.line(&Line::new().plain(kept))?;
     }
-    view.line(&Line::new().dim(format!("to read it: threadline show {}", imported.id)))?;
+    let id = imported.id;
+    let mut hint = format!("To read it: threadline show {id}");
+    if imported.new > 0 || imported.moved {
+        let _ = write!(hint, ". Nothing runs before you resume it: threadline resume {id}");
+    }
+    view.line(&Line::new().dim(hint))?;
     Ok(())
 }

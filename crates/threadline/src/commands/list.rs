@@ -3,7 +3,7 @@
 use threadline_core::clock::{Clock as _, Timestamp};
 use threadline_core::history::batch::State;
 use threadline_core::history::one_line;
-use threadline_core::store::{Conversation, Filter, Listing, Origin, Sort};
+use threadline_core::store::{Conversation, Filter, Hold, Listing, Origin, Sort};
 
 use crate::args::{InState, List, SortBy};
 use crate::compose::Parts;
@@ -118,8 +118,17 @@ pub(crate) fn remarks(conversation: &Conversation, now: Timestamp) -> Vec<String
     if let Some((parent, seq)) = conversation.forked_from {
         remarks.push(format!("forked from {parent} at {seq}"));
     }
-    if conversation.origin == Origin::Copy {
-        remarks.push("copy".to_owned());
+    match conversation.origin {
+        Origin::Own => {}
+        Origin::Copy => remarks.push("copy".to_owned()),
+        Origin::Imported => remarks.push("not trusted".to_owned()),
+    }
+    match conversation.hold {
+        Some(Hold::Imported) => remarks.push("imported, not resumed yet".to_owned()),
+        Some(Hold::Parked { deaths }) => {
+            remarks.push(format!("parked: its driver died {deaths} times at the same step"));
+        }
+        None => {}
     }
     if conversation.moved_away {
         remarks.push("moved away".to_owned());

@@ -8,7 +8,7 @@ use threadline_core::clock::Clock as _;
 use threadline_core::history::fact::Fact;
 use threadline_core::id::{ConversationId, Seq};
 use threadline_core::inbox::{Body, Item, ItemNumber};
-use threadline_core::store::{self, Conversation};
+use threadline_core::store::{self, Conversation, Hold, Origin};
 use threadline_runtime::{Runtime, Settled};
 
 use super::run::{finish, print, tell_conversation};
@@ -18,6 +18,7 @@ use crate::config::Config;
 use crate::json::Nothing;
 use crate::talk::{Of, Report, Signals, Talk, TimeUp};
 use crate::view::{Line, View, aside};
+use crate::words;
 
 /// How many conversations go on at a time.
 const AT_ONCE: usize = 16;
@@ -49,6 +50,16 @@ pub(crate) async fn run(
     let runtime = parts.setup(config, offer, workspace, &arguments.bounds)?.runtime()?;
     let mut talk = Talk::new(runtime, conversation.id, conversation.head).await?;
     tell_conversation(talk.id(), view);
+    if conversation.hold == Some(Hold::Imported) && !view.json {
+        let remark = match conversation.origin {
+            Origin::Own => "imported and trusted: it continues where it stopped",
+            Origin::Copy => "imported: open calls and turns are ended first",
+            Origin::Imported => {
+                "imported: earlier rules and approvals have no effect, and open calls and turns are ended first"
+            }
+        };
+        aside(Line::new().dim(remark));
+    }
     match unfinished(parts, &conversation).await? {
         Where::Inside(turn) => {
             talk.start();
@@ -105,13 +116,18 @@ pub(super) async fn unfinished(
     let primary = state.primary().and_then(|agent| history.agent(agent));
     // Those whom nobody waits for: what works for them ends with them.
     let mut turns = busy(&history).filter_map(|agent| history.agent(agent)?.turn.as_ref());
-    if let Some(turn) = turns.next() {
+    let turn = turns.next();
+    // The first batch of a copy ends its open turns.
+    if let Some(turn) = turn.filter(|_| !history.is_copy()) {
         return Ok(Where::Inside(turn.start));
     }
     let waiting = parts.store.waiting(id, ItemNumber(0), WAITING).await?;
     let is_input = |(_, item): &(ItemNumber, Item)| matches!(item.body, Body::Input(_));
     if let Some((_, item)) = waiting.into_iter().find(is_input) {
         return Ok(Where::Before(Box::new(item)));
+    }
+    if turn.is_some() {
+        return Ok(Where::Ended);
     }
     if state.moments().any(|moment| moment <= parts.clock.now()) {
         return Ok(Where::Due);
@@ -141,7 +157,7 @@ async fn all(
         }
         for ids in new.chunks(AT_ONCE) {
             for id in ids {
-                runtime.start(*id);
+                runtime.start_unattended(*id);
             }
             for id in ids {
                 let settled = tokio::select! {
@@ -152,6 +168,10 @@ async fn all(
                         return Ok(ExitCode::from(LEFT));
                     }
                 };
+                if let Some(why) = words::settled_elsewhere(*id, &settled) {
+                    aside(Line::new().plain(format!("skipped {id}: {why}")));
+                    continue;
+                }
                 let report = report(runtime, *id, &settled).await?;
                 tell(&report, view)?;
                 reports.push(report);

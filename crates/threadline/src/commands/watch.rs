@@ -3,9 +3,9 @@
 mod teller;
 mod told;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use threadline_core::id::{ConversationId, Seq};
@@ -24,6 +24,7 @@ use crate::config::Config;
 use crate::offer::market::Market;
 use crate::talk::{Cast, Signals};
 use crate::view::{Line, View, aside};
+use crate::words;
 
 /// How often to look for what is due, and for what other processes do.
 const LOOK: Duration = Duration::from_millis(500);
@@ -62,6 +63,7 @@ pub(crate) async fn run(
         followed: Followed::default(),
         let_be: BTreeMap::new(),
         tasks: JoinSet::new(),
+        elsewhere: Arc::default(),
     };
     if !view.json {
         let what = if only.is_some() { "this conversation" } else { "all conversations" };
@@ -95,6 +97,8 @@ struct Shift<'a> {
     followed: Followed,
     let_be: BTreeMap<ConversationId, LetBe>,
     tasks: JoinSet<()>,
+    /// Conversations that were reported to belong to another folder: each is reported once.
+    elsewhere: Arc<Mutex<BTreeSet<ConversationId>>>,
 }
 
 /// A conversation that was taken up, and is let be for a while if it does not move.
@@ -242,12 +246,27 @@ impl Shift<'_> {
 
     /// Has a conversation driven, and tells if it cannot be.
     fn start(&mut self, id: ConversationId) {
-        self.runtime.start(id);
+        self.runtime.start_unattended(id);
         let (runtime, sender) = (self.runtime.clone(), self.sender.clone());
+        let elsewhere = Arc::clone(&self.elsewhere);
         self.tasks.spawn(async move {
-            if let Settled::Failed(error) = runtime.settled(id).await {
-                drop(sender.send(Told::failed(id, error.to_string())).await);
+            let settled = runtime.settled(id).await;
+            let why = words::settled_elsewhere(id, &settled);
+            if let Some(why) = &why
+                && !lock(&elsewhere).insert(id)
+            {
+                tracing::debug!(target: "StateMachine", conversation = %id, why, "not driven here");
+                return;
+            }
+            if let Settled::Failed(error) = settled {
+                let why = why.unwrap_or_else(|| error.to_string());
+                drop(sender.send(Told::failed(id, why)).await);
             }
         });
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing panics while it is held, so that a poisoned lock still guards whole data.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -199,11 +199,11 @@ fn a_question_that_cannot_be_read_hides_no_other() {
     home.run(&["run", "go"]).fails(4);
     home.write(CONFIG, "");
     assert_snapshot!(home.run(&["approve"]).shown(), @r#"
-    ? call c5.0 asks for dev_ask, which there is no more here
-    ? write_file of assistant wants to run; it has an effect, and may run again
+    ? call c6.0 asks for dev_ask, which there is no more here
+    ? write_file of assistant wants to run; it has an effect, and must run once only
       path: "a.txt"
       text: "hello"
-      to allow it: threadline approve <id 1> c5.1; not to: add --deny
+      to allow it: threadline approve <id 1> c6.1; not to: add --deny
     "#);
     let listed = home.run(&["approve", "--json"]).json();
     assert!(listed["questions"][0]["error"].as_str().unwrap().contains("dev_ask"), "{listed}");

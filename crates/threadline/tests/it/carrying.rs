@@ -33,15 +33,15 @@ fn what_is_written_and_taken_in_is_told() {
     wrote 14 entries to copy
     "#);
     assert_snapshot!(home.run(&["export", TALK, "-o", "json", "--json"]).shown(), @r#"{"id":"<talk>","file":"json","entries":14,"attachments":0,"waiting":0,"moved":false}"#);
-    assert_snapshot!(home.run(&["import", "copy"]).shown(), @r#"
+    assert_snapshot!(home.run(&["import", "copy"]).shown(), @"
     <talk>  nothing new: all of it is here already
-    to read it: threadline show <talk>
-    "#);
-    assert_snapshot!(home.run(&["import", "copy", "--as-new"]).shown(), @r#"
+    To read it: threadline show <talk>
+    ");
+    assert_snapshot!(home.run(&["import", "copy", "--as-new"]).shown(), @"
     <id 1>  imported 14 entries
-    to read it: threadline show <id 1>
-    "#);
-    assert_snapshot!(home.run(&["import", "copy", "--as-new", "--json"]).shown(), @r#"{"id":"<id 1>","entries":14,"new":14,"attachments":0,"waiting":0,"moved":false,"salvaged":null}"#);
+    To read it: threadline show <id 1>. Nothing runs before you resume it: threadline resume <id 1>
+    ");
+    assert_snapshot!(home.run(&["import", "copy", "--as-new", "--json"]).shown(), @r#"{"id":"<id 1>","entries":14,"new":14,"attachments":0,"waiting":0,"moved":false,"trusted":false,"voided":{"rules":[],"approvals":0,"workspace":null,"items":0},"salvaged":null}"#);
 }
 
 #[test]
@@ -60,10 +60,10 @@ fn more_of_the_same_is_added() {
     elsewhere.write("part", home.read("part"));
     elsewhere.write("whole", home.read(FILE));
     elsewhere.run(&["import", "part"]).ok();
-    assert_snapshot!(elsewhere.run(&["import", "whole"]).shown(), @r#"
+    assert_snapshot!(elsewhere.run(&["import", "whole"]).shown(), @"
     <talk>  added 3 entries, 14 in all
-    to read it: threadline show <talk>
-    "#);
+    To read it: threadline show <talk>. Nothing runs before you resume it: threadline resume <talk>
+    ");
     // And less of it changes nothing.
     assert!(elsewhere.run(&["import", "part"]).ok().contains("nothing new"));
     assert_eq!(elsewhere.run(&["export", TALK]).bytes, home.read(FILE));
@@ -121,19 +121,19 @@ fn what_is_sound_of_a_broken_export_is_salvaged() {
     let export = String::from_utf8(export_of(WEATHER)).unwrap();
     home.write("broken", export.replace("4 °C", "5 °C"));
     assert_snapshot!(home.run(&["import", "broken"]).fails(1), @"error: could not import broken, nothing of it was kept: line 9: entry 8 is not what was written: the chain breaks here; --salvage keeps what is sound");
-    assert_snapshot!(home.run(&["import", "broken", "--salvage"]).shown(), @r#"
+    assert_snapshot!(home.run(&["import", "broken", "--salvage"]).shown(), @"
     <talk>  imported 7 entries
     salvaged: the file is broken at line 9: entry 8 is not what was written: the chain breaks here
     kept are entries 1 to 7
-    to read it: threadline show <talk>
-    "#);
+    To read it: threadline show <talk>. Nothing runs before you resume it: threadline resume <talk>
+    ");
     home.run(&["verify", TALK, "--deep"]).ok();
     // The rest is added once the whole file is there.
     home.write("whole", &export);
     assert!(home.run(&["import", "whole"]).ok().contains("added 7 entries, 14 in all"));
 
     home.write("cut off", &export.as_bytes()[..export.len() - 20]);
-    assert_snapshot!(home.run(&["import", "cut off", "--as-new", "--salvage", "--json"]).shown(), @r#"{"id":"<id 1>","entries":14,"new":14,"attachments":0,"waiting":0,"moved":false,"salvaged":"line 16: the export breaks off here; it has no end"}"#);
+    assert_snapshot!(home.run(&["import", "cut off", "--as-new", "--salvage", "--json"]).shown(), @r#"{"id":"<id 1>","entries":14,"new":14,"attachments":0,"waiting":0,"moved":false,"trusted":false,"voided":{"rules":[],"approvals":0,"workspace":null,"items":0},"salvaged":"line 16: the export breaks off here; it has no end"}"#);
 }
 
 #[test]

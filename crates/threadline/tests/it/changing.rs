@@ -21,10 +21,10 @@ fn a_rewind_goes_back_over_the_last_turn_and_is_undone() {
     to undo: threadline rewind <talk> --undo
     "#);
     assert_eq!(messages(&home, TALK), [4, 11]);
-    assert_snapshot!(home.run(&["rewind", TALK, "--undo"]).shown(), @r#"
-    the rewind is undone: back at entry 14; 4 messages count now
+    assert_snapshot!(home.run(&["rewind", TALK, "--undo"]).shown(), @"
+    the rewind is undone: back at entry 15; 4 messages count now
     to undo: threadline rewind <talk> --undo
-    "#);
+    ");
     assert_eq!(messages(&home, TALK), [4, 11, 12, 14]);
     // Undoing what was undone does it again.
     home.run(&["rewind", TALK, "--undo"]).ok();
@@ -35,7 +35,7 @@ fn a_rewind_goes_back_over_the_last_turn_and_is_undone() {
 #[test]
 fn a_rewind_goes_where_it_is_told() {
     let home = Home::with(WEATHER);
-    assert_snapshot!(home.run(&["rewind", TALK, "--to", "4", "--json"]).shown(), @r#"{"id":"<talk>","to":4,"entries":16,"messages":1}"#);
+    assert_snapshot!(home.run(&["rewind", TALK, "--to", "4", "--json"]).shown(), @r#"{"id":"<talk>","to":4,"entries":17,"messages":1}"#);
     assert_eq!(messages(&home, TALK), [4]);
     home.run(&["rewind", TALK, "--to", "14"]).ok();
     assert_eq!(messages(&home, TALK), [4, 11, 12, 14]);

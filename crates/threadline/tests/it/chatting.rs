@@ -129,7 +129,7 @@ fn the_tasks_are_shown() {
     1 open, 1 doing
     - 1 [open] pack
     - 2 [doing: assistant] leave (soon)
-    back at entry 2; 0 messages count now; to undo: threadline rewind <id 1> --undo
+    back at entry 3; 0 messages count now; to undo: threadline rewind <id 1> --undo
     there are no tasks
     --- standard error
     · task_add ["pack","leave"]
@@ -215,7 +215,7 @@ fn a_question_that_nobody_can_answer_stays_open() {
     assert_snapshot!(ran.shown(), @"
     --- standard error
     · dev_ask x
-    · a person must allow c5.0
+    · a person must allow c6.0
     to answer: threadline chat <id 1>, or threadline approve <id 1>
     not to be asked: threadline policy <id 1> allow TOOL; then threadline resume <id 1>
     to come back: threadline chat <id 1>

@@ -167,7 +167,11 @@ fn a_conversation_that_was_killed_is_moved_and_goes_on_exactly() {
     home.run(&["export", &id, "--move", "-o", "moved"]).ok();
     let goes = Home::new();
     goes.write("moved", home.read("moved"));
-    goes.run(&["import", "moved"]).ok();
+    goes.run(&["import", "moved", "--trusted"]).ok();
+    for home in [&stays, &goes] {
+        // The folder is another one than it was.
+        home.run(&["workspace", &id, "--set", "."]).ok();
+    }
     let script = "turn\n call nothing {}\nthen\n say whole\n";
     let mut requests = Vec::new();
     for home in [&stays, &goes] {

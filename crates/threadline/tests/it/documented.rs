@@ -56,7 +56,7 @@ fn every_field_that_is_printed_is_in_the_page() {
         ("list", &[]),
         ("show", &["last", "--all"]),
         ("context", &["last", "--text"]),
-        ("context", &["last", "--at", "9", "--diff"]),
+        ("context", &["last", "--at", "10", "--diff"]),
         ("notebook", &["last", "--set", "tea"]),
         ("notebook", &["last", "--blame"]),
         ("search", &["oslo"]),
@@ -64,6 +64,7 @@ fn every_field_that_is_printed_is_in_the_page() {
         ("rewind", &["last"]),
         ("export", &["last", "-o", "file"]),
         ("import", &["file"]),
+        ("workspace", &["last"]),
         ("verify", &["--all"]),
         ("policy", &["last"]),
         ("policy", &["last", "deny", "shell"]),
@@ -93,7 +94,7 @@ fn every_field_that_is_printed_is_in_the_page() {
 fn every_example_in_the_page_is_json_of_that_form() {
     let examples = PAGE.split("```json\n").skip(1).map(|rest| rest.split("```").next().unwrap());
     let examples: Vec<Value> = examples.map(|text| serde_json::from_str(text).unwrap()).collect();
-    assert_eq!(examples.len(), 29);
+    assert_eq!(examples.len(), 30);
     let mut shown = BTreeSet::new();
     for example in &examples {
         fields(example, &mut shown);

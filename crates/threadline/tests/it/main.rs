@@ -7,6 +7,7 @@
 )]
 
 mod agents;
+mod authority;
 mod carrying;
 mod changing;
 mod chatting;

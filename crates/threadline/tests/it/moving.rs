@@ -18,21 +18,21 @@ fn moved() -> (Home, Home) {
 #[test]
 fn what_is_moved_is_told() {
     let home = Home::with(WEATHER);
-    assert_snapshot!(home.run(&["export", TALK, "--move", "-o", FILE]).shown(), @r#"
+    assert_snapshot!(home.run(&["export", TALK, "--move", "-o", FILE]).shown(), @"
     --- standard error
-    wrote 15 entries to moved.threadline.jsonl
+    wrote 16 entries to moved.threadline.jsonl
     the conversation is closed here and goes on where the file is imported
-    "#);
+    ");
 }
 
 #[test]
 fn a_moved_conversation_goes_on_where_it_is_imported() {
     let (_, elsewhere) = moved();
-    assert_snapshot!(elsewhere.run(&["import", FILE]).shown(), @r#"
-    <talk>  imported 15 entries
-    it was moved here and goes on here
-    to read it: threadline show <talk>
-    "#);
+    assert_snapshot!(elsewhere.run(&["import", FILE, "--trusted"]).shown(), @"
+    <talk>  imported 16 entries
+    It was moved here and continues where it stopped.
+    To read it: threadline show <talk>. Nothing runs before you resume it: threadline resume <talk>
+    ");
     let listed = elsewhere.run(&["list", "--json"]).json();
     assert_eq!(listed["conversations"][0]["moved_away"], false);
     assert_eq!(listed["conversations"][0]["copy"], false);
@@ -43,10 +43,10 @@ fn a_moved_conversation_goes_on_where_it_is_imported() {
 #[test]
 fn a_moved_conversation_is_closed_where_it_was() {
     let (home, _) = moved();
-    assert_snapshot!(home.run(&["list"]).shown(), @r#"
+    assert_snapshot!(home.run(&["list"]).shown(), @"
     <talk>  Weather in Oslo
-        just now · 15 entries · 4 messages · moved away · #travel
-    "#);
+        just now · 16 entries · 4 messages · imported, not resumed yet · moved away · #travel
+    ");
     assert_eq!(home.run(&["list", "--json"]).json()["conversations"][0]["moved_away"], true);
     assert_snapshot!(home.run(&["rewind", TALK]).fails(1), @"error: conversation <talk> was moved to another store; import it again to go on here");
     assert_snapshot!(home.run(&["export", TALK, "--move", "-o", "again"]).fails(1), @"error: conversation <talk> was moved to another store; import it again to go on here");
@@ -71,20 +71,19 @@ fn a_moved_conversation_can_come_back() {
 #[test]
 fn a_move_can_be_taken_back_where_it_began() {
     let (home, elsewhere) = moved();
-    assert_snapshot!(home.run(&["import", FILE]).shown(), @r#"
+    assert_snapshot!(home.run(&["import", FILE]).shown(), @"
     <talk>  nothing new, but it is open again
-    it was moved here and goes on here
-    to read it: threadline show <talk>
-    "#);
+    To read it: threadline show <talk>. Nothing runs before you resume it: threadline resume <talk>
+    ");
     assert_eq!(home.run(&["list", "--json"]).json()["conversations"][0]["moved_away"], false);
     home.run(&["rewind", TALK]).ok();
     home.run(&["verify", TALK, "--deep"]).ok();
     // Where it is and is open already, nothing happens.
     elsewhere.run(&["import", FILE]).ok();
-    assert_snapshot!(elsewhere.run(&["import", FILE]).shown(), @r#"
+    assert_snapshot!(elsewhere.run(&["import", FILE]).shown(), @"
     <talk>  nothing new: all of it is here already
-    to read it: threadline show <talk>
-    "#);
+    To read it: threadline show <talk>
+    ");
 }
 
 #[test]

@@ -19,28 +19,28 @@ fn it_is_shown_and_changed_and_every_line_is_traced() {
     let (home, id) = noted();
     assert_eq!(home.run(&["notebook"]).ok(), "I like tea\n");
     let told = home.run(&["notebook", &id, "--set", "- milk\r\nI like tea \n\n"]).ok();
-    assert!(told.ends_with("has 2 lines, 17 bytes since entry 11\n"), "{told}");
+    assert!(told.ends_with("has 2 lines, 17 bytes since entry 12\n"), "{told}");
     assert_eq!(home.run(&["notebook", &id]).ok(), "- milk\nI like tea\n");
 
     let blamed = home.run(&["notebook", &id, "--blame"]).ok();
     let lines: Vec<&str> = blamed.lines().collect();
-    assert!(lines[0].starts_with("11  20") && lines[0].ends_with("  a person        - milk"));
-    assert!(lines[1].starts_with(" 6  20") && lines[1].ends_with("  assistant c5.0  I like tea"));
+    assert!(lines[0].starts_with("12  20") && lines[0].ends_with("  a person        - milk"));
+    assert!(lines[1].starts_with(" 7  20") && lines[1].ends_with("  assistant c6.0  I like tea"));
     assert!(lines[2].contains(&format!("threadline show {id} --all")), "{blamed}");
     let json = home.run(&["notebook", &id, "--blame", "--json"]).json();
     let [first, second] = [&json["blame"][0], &json["blame"][1]];
-    assert_eq!((&first["seq"], &first["call"]), (&11.into(), &serde_json::Value::Null));
-    assert_eq!((&second["seq"], &second["call"]), (&6.into(), &"c5.0".into()));
-    assert_eq!(home.entries(&id)[5]["kind"], "widget_changed", "it is the entry that wrote it");
+    assert_eq!((&first["seq"], &first["call"]), (&12.into(), &serde_json::Value::Null));
+    assert_eq!((&second["seq"], &second["call"]), (&7.into(), &"c6.0".into()));
+    assert_eq!(home.entries(&id)[6]["kind"], "widget_changed", "it is the entry that wrote it");
 
     let again = home.run(&["notebook", &id, "--set", "- milk\nI like tea", "--json"]).json();
-    assert_eq!((&again["seq"], home.entries(&id).len()), (&serde_json::Value::Null, 11));
+    assert_eq!((&again["seq"], home.entries(&id).len()), (&serde_json::Value::Null, 12));
     let chat = home.feed(b"/notebook blame\n", &["chat", &id]);
-    assert!(chat.out.contains("assistant c5.0  I like tea"), "{chat:?}");
+    assert!(chat.out.contains("assistant c6.0  I like tea"), "{chat:?}");
 
-    home.run(&["rewind", &id, "--to", "10"]).ok();
+    home.run(&["rewind", &id, "--to", "11"]).ok();
     let before = home.run(&["notebook", &id, "--blame"]).ok();
-    assert!(before.starts_with("6  20") && before.contains("I like tea"), "{before}");
+    assert!(before.starts_with("7  20") && before.contains("I like tea"), "{before}");
     home.run(&["notebook", &id, "--clear"]).ok();
     let empty = home.run(&["notebook", &id, "--blame"]);
     assert_eq!(

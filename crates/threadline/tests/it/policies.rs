@@ -45,7 +45,7 @@ fn the_config_allows_asks_and_denies() {
 fn where_nobody_is_asked_a_rule_can_be_set_and_the_task_goes_on() {
     let home = ruled(ASKS, "");
     let told = home.run(&["run", "go"]).fails(4);
-    assert!(told.contains("a person must allow c5.0"), "{told}");
+    assert!(told.contains("a person must allow c6.0"), "{told}");
     assert!(told.contains("allow TOOL; then threadline resume"), "{told}");
     assert!(home.run(&["policy", "last"]).ok().starts_with("there are no rules"));
     let set = home.run(&["policy", "last", "allow", "dev_ask", "line=x"]).ok();

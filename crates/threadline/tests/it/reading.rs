@@ -23,11 +23,11 @@ fn the_version_is_told() {
 #[test]
 fn conversations_are_listed() {
     let home = Home::with(WEATHER);
-    assert_snapshot!(home.run(&["list"]).shown(), @r#"
+    assert_snapshot!(home.run(&["list"]).shown(), @"
     <talk>  Weather in Oslo
-        2026-01-01 · 14 entries · 4 messages · copy · #travel
-    "#);
-    assert_snapshot!(home.run(&["list", "--json"]).shown(), @r#"{"conversations":[{"id":"<talk>","title":"Weather in Oslo","state":"resting","entries":14,"messages":4,"last_message":{"text":"Sun.","kind":"answer","at":"2026-01-01T00:00:14.000000Z"},"created_at":"2026-01-01T00:00:01.000000Z","active_at":"2026-01-01T00:00:14.000000Z","labels":["travel"],"archived":false,"copy":true,"moved_away":false,"forked_from":null,"cost_nano_usd":0,"wake_at":null,"hash":"da406394ff55b1e13f333b795df96bc8fa81674142e6acf409a2bb7562c54bc0"}],"more":false}"#);
+        2026-01-01 · 14 entries · 4 messages · not trusted · imported, not resumed yet · #travel
+    ");
+    assert_snapshot!(home.run(&["list", "--json"]).shown(), @r#"{"conversations":[{"id":"<talk>","title":"Weather in Oslo","state":"resting","entries":14,"messages":4,"last_message":{"text":"Sun.","kind":"answer","at":"2026-01-01T00:00:14.000000Z"},"created_at":"2026-01-01T00:00:01.000000Z","active_at":"2026-01-01T00:00:14.000000Z","labels":["travel"],"archived":false,"copy":true,"origin":"imported","hold":"it was imported and not resumed yet","moved_away":false,"forked_from":null,"cost_nano_usd":0,"wake_at":null,"hash":"da406394ff55b1e13f333b795df96bc8fa81674142e6acf409a2bb7562c54bc0"}],"more":false}"#);
     assert_snapshot!(home.run(&["list", "--archived"]).shown(), @"no such conversations; --all shows what there is");
     for found in [
         &["list", "--label", "travel"][..],
@@ -65,9 +65,9 @@ fn a_list_goes_on_where_it_ended() {
 #[test]
 fn a_transcript_is_printed() {
     let home = Home::with(WEATHER);
-    assert_snapshot!(home.run(&["show", "last"]).shown(), @r#"
+    assert_snapshot!(home.run(&["show", "last"]).shown(), @"
     Weather in Oslo  <talk>
-      2026-01-01 · 14 entries · 4 messages · copy · #travel
+      2026-01-01 · 14 entries · 4 messages · not trusted · imported, not resumed yet · #travel
       1 planner  input: 明天天气怎么样？ | output: Sun.
 
     user  2026-01-01 00:00 · 4
@@ -81,7 +81,7 @@ fn a_transcript_is_printed() {
 
     planner  2026-01-01 00:00 · 14
       Sun.
-    "#);
+    ");
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_thread_is_printed() {
     let home = Home::with(WEATHER);
     assert_snapshot!(home.run(&["show", "last", "--agent", "planner"]).shown(), @r#"
     Weather in Oslo  <talk>
-      2026-01-01 · 14 entries · 4 messages · copy · #travel
+      2026-01-01 · 14 entries · 4 messages · not trusted · imported, not resumed yet · #travel
       1 planner  input: 明天天气怎么样？ | output: Sun.
 
           2  2026-01-01 00:00  planner  agent_joined  planner, primary
@@ -117,9 +117,9 @@ fn a_thread_is_printed() {
 fn every_entry_is_printed_and_rewound_ones_are_marked() {
     let home = Home::with(WEATHER);
     home.run(&["rewind", "last"]).ok();
-    assert_snapshot!(home.run(&["show", "last", "--all", "--from", "11", "--to", "14"]).shown(), @r#"
+    assert_snapshot!(home.run(&["show", "last", "--all", "--from", "11", "--to", "14"]).shown(), @"
     Weather in Oslo  <talk>
-      just now · 15 entries · 2 messages · #travel
+      just now · 16 entries · 2 messages · imported, not resumed yet · #travel
       1 planner  input: what is the weather in Oslo? | tool: weather | output: It rains in Oslo.
 
          11  2026-01-01 00:00  planner  output  m1 (0 in, 0 out)
@@ -129,20 +129,22 @@ fn every_entry_is_printed_and_rewound_ones_are_marked() {
     ~    13  2026-01-01 00:00  planner  invocation_started  m1, about 0 tokens
     ~    14  2026-01-01 00:00  planner  output  m1 (0 in, 0 out)
                Sun.
-    "#);
+    ");
     let shown = home.run(&["show", "last", "--all", "--json"]).json();
     let rewound = |entry: &serde_json::Value| entry["rewound"].as_bool().unwrap();
     let marks: Vec<bool> = shown["entries"].as_array().unwrap().iter().map(rewound).collect();
     assert_eq!(marks[..11], [false; 11]);
     assert_eq!(marks[11..14], [true; 3]);
-    assert!(marks[14..].iter().all(|rewound| !rewound));
+    // The authority of the import was reset before the rewind.
+    assert!(marks[14]);
+    assert!(marks[15..].iter().all(|rewound| !rewound));
 }
 
 #[test]
 fn an_entry_is_printed_for_programs_with_its_body() {
     let home = Home::with(WEATHER);
     let shown = home.run(&["show", "last", "--all", "--from", "4", "--to", "4", "--json"]);
-    assert_snapshot!(shown.shown(), @r#"{"conversation":{"id":"<talk>","title":"Weather in Oslo","state":"resting","entries":14,"messages":4,"last_message":{"text":"Sun.","kind":"answer","at":"2026-01-01T00:00:14.000000Z"},"created_at":"2026-01-01T00:00:01.000000Z","active_at":"2026-01-01T00:00:14.000000Z","labels":["travel"],"archived":false,"copy":true,"moved_away":false,"forked_from":null,"cost_nano_usd":0,"wake_at":null,"hash":"da406394ff55b1e13f333b795df96bc8fa81674142e6acf409a2bb7562c54bc0"},"agents":[{"agent":1,"name":"planner","present":true,"interactions":5,"last_interaction":{"kind":"output","at":"2026-01-01T00:00:14.000000Z"},"state_description":"input: 明天天气怎么样？ | output: Sun."}],"entries":[{"seq":4,"id":"<id 1>","at":"2026-01-01T00:00:04.000000Z","agent":1,"kind":"input","rewound":false,"body":{"sections":[{"text":"what is the weather in Oslo?"}],"from":{"person":{}}}}]}"#);
+    assert_snapshot!(shown.shown(), @r#"{"conversation":{"id":"<talk>","title":"Weather in Oslo","state":"resting","entries":14,"messages":4,"last_message":{"text":"Sun.","kind":"answer","at":"2026-01-01T00:00:14.000000Z"},"created_at":"2026-01-01T00:00:01.000000Z","active_at":"2026-01-01T00:00:14.000000Z","labels":["travel"],"archived":false,"copy":true,"origin":"imported","hold":"it was imported and not resumed yet","moved_away":false,"forked_from":null,"cost_nano_usd":0,"wake_at":null,"hash":"da406394ff55b1e13f333b795df96bc8fa81674142e6acf409a2bb7562c54bc0"},"agents":[{"agent":1,"name":"planner","present":true,"interactions":5,"last_interaction":{"kind":"output","at":"2026-01-01T00:00:14.000000Z"},"state_description":"input: 明天天气怎么样？ | output: Sun."}],"entries":[{"seq":4,"id":"<id 1>","at":"2026-01-01T00:00:04.000000Z","agent":1,"kind":"input","rewound":false,"body":{"sections":[{"text":"what is the weather in Oslo?"}],"from":{"person":{}}}}]}"#);
 }
 
 #[test]

@@ -119,7 +119,7 @@ fn exit_codes_say_what_came_of_it() {
     assert_snapshot!(format!("{:?}", scripted(calls, &["--max-tokens", "1"])), @r#"(3, "\"limit\" \"too many tokens: 18 of 1 tokens in one turn\"")"#);
     assert_snapshot!(format!("{:?}", scripted("turn\n hang\n", &["--timeout", "1"])), @r#"(3, "\"limit\" \"the time was up\"")"#);
     let asks = "turn\n call dev_ask {\"line\":\"x\"}\nthen\n say done\n";
-    assert_snapshot!(format!("{:?}", scripted(asks, &[])), @r#"(4, "\"approval\" \"a person must allow c5.0\"")"#);
+    assert_snapshot!(format!("{:?}", scripted(asks, &[])), @r#"(4, "\"approval\" \"a person must allow c6.0\"")"#);
     assert_snapshot!(format!("{:?}", scripted("turn\n fail unauthorised\n", &[])), @r#"(5, "\"failed\" \"no model answered: scripted: as the script has it\"")"#);
 }
 

@@ -85,12 +85,12 @@ fn what_the_model_sees_is_told_part_by_part() {
       entry  what          level     tokens    share  first words
           2  system                      31    0.1 %  You are an assistant in a terminal. Answer briefly and in plain text. Us…
              tools                    2,021    6.3 %  calculator, recall, read_file, list_files, search_files, write_file, edi…
-          3  user          live           6    0.0 %  add 2 and 3
+          4  user          live           6    0.0 %  add 2 and 3
                screen                    10    0.0 %
-          5  output        live           9    0.0 %  → calculator {"expression":"2 + 3"}
-          8  results       live           7    0.0 %
-          7    calculator  live           7    0.0 %  2 + 3 = 5
-         10  output        live           8    0.0 %  2 + 3 = 5.
+          6  output        live           9    0.0 %  → calculator {"expression":"2 + 3"}
+          9  results       live           7    0.0 %
+          8    calculator  live           7    0.0 %  2 + 3 = 5
+         11  output        live           8    0.0 %  2 + 3 = 5.
              sum                      2,092    6.5 %
     "#);
     let seen = home.run(&["context", "--json"]).json();
@@ -326,12 +326,12 @@ fn a_chat_shows_its_context() {
       entry  what          level     tokens    share  first words
           2  system                      31    0.1 %  You are an assistant in a terminal. Answer briefly and in plain text. Us…
              tools                    2,021    6.3 %  calculator, recall, read_file, list_files, search_files, write_file, edi…
-          3  user          live           6    0.0 %  add 2 and 3
+          4  user          live           6    0.0 %  add 2 and 3
                screen                    10    0.0 %
-          5  output        live           9    0.0 %  → calculator {"expression":"2 + 3"}
-          8  results       live           7    0.0 %
-          7    calculator  live           7    0.0 %  2 + 3 = 5
-         10  output        live           8    0.0 %  2 + 3 = 5.
+          6  output        live           9    0.0 %  → calculator {"expression":"2 + 3"}
+          9  results       live           7    0.0 %
+          8    calculator  live           7    0.0 %  2 + 3 = 5
+         11  output        live           8    0.0 %  2 + 3 = 5.
              sum                      2,092    6.5 %
     --- standard error
     · calculator 2 + 3

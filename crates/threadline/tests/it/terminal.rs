@@ -104,7 +104,7 @@ fn a_person_talks() {
     terminal.until("--undo\n›");
     terminal.press(CTRL_D);
     let shown = redacted(&terminal.until_end());
-    assert_snapshot!(shown, @r#"
+    assert_snapshot!(shown, @"
     threadline keeps this conversation: kill it, and it goes on where it was.
     The built-in offline model guide answers. Try:
       add 2 and 3 · remember that I like tea · read README.md · help
@@ -116,10 +116,10 @@ fn a_person_talks() {
     2 + 3 = 5.
 
     › /undo
-    back at entry 2; 0 messages count now; to undo: threadline rewind <id> --undo
+    back at entry 3; 0 messages count now; to undo: threadline rewind <id> --undo
     ›
     to come back: threadline chat <id>
-    "#);
+    ");
     assert_eq!(terminal.exit_code(), 0);
 }
 

@@ -222,8 +222,8 @@ pub struct ToolCall {
     /// The arguments, raw: never parsed and written again.
     #[serde(deserialize_with = "super::shared_text")]
     pub arguments: Arc<str>,
-    /// The arguments as valid JSON, where the raw text is not: repaired once, when the output is
-    /// recorded, and used by everything that reads the call afterwards.
+    /// The arguments as JSON, where they are not read as they were written: repaired and coerced
+    /// once, when the output is recorded, and used by everything that reads the call afterwards.
     #[serde(default, skip_serializing_if = "is_default")]
     pub repaired: Option<Arc<str>>,
     /// The provider's id of the call.

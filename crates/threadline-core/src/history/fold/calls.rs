@@ -143,11 +143,11 @@ impl PathState {
         given: &ApprovalGiven,
     ) -> Result<(), Rule> {
         let call = self.open_call(entry.agent, given.call)?;
-        match &mut call.approval {
-            Some(approval) if approval.answer.is_none() => {
-                (approval.answer, approval.given) = (Some(given.answer), Some(entry.seq));
-            }
-            Some(_) | None => return Err(Rule::Question(given.call)),
+        if !call.takes_answer(given.answer) {
+            return Err(Rule::Question(given.call));
+        }
+        if let Some(approval) = &mut call.approval {
+            (approval.answer, approval.given) = (Some(given.answer), Some(entry.seq));
         }
         Ok(())
     }

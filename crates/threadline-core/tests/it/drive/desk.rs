@@ -8,7 +8,8 @@ use threadline_core::clock::Timestamp;
 use threadline_core::context::Material;
 use threadline_core::context::plan::DoesNotFit;
 use threadline_core::drive::{
-    Command, Driver, Event, Limits, Opening, Outcome, Run, Setback, Setting, Ticket, Toolset,
+    Circumstances, Command, Driver, Event, Limits, Opening, Outcome, Run, Setback, Setting, Ticket,
+    Toolset,
 };
 use threadline_core::history::batch::{Batch, Placed};
 use threadline_core::history::fact::{
@@ -111,6 +112,7 @@ impl Desk {
             widgets,
             limits: Limits::default(),
             policy: Vec::new(),
+            workspace: None,
         });
         let facts = [
             Proposal::new(FIRST, joined("first"), &Estimator),
@@ -137,7 +139,8 @@ impl Desk {
         let entries = stored.iter().flat_map(|batch| &batch.entries);
         let entries = entries.map(|placed| (*placed.entry).clone());
         let entries = entries.filter(|entry| needs.contains(&entry.seq)).collect();
-        let opening = Opening { history, widgets, entries };
+        let circumstances = Circumstances::ATTENDED;
+        let opening = Opening { history, widgets, entries, circumstances };
         let id = ConversationId::new(AT, &*setting.ids);
         let driver = Driver::new(id, Arc::clone(&setting), opening);
         let mut desk = Self { setting, driver, wanted: VecDeque::new(), stored, items };

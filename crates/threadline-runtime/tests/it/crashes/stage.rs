@@ -149,7 +149,7 @@ impl Stage {
             Ground::Sqlite(_) => Ground::Sqlite(self.folder.path().join("elsewhere.db")),
         };
         let there = self.open();
-        let options = Import::default();
+        let options = Import { trusted: true, ..Import::default() };
         let imported = import(&*there, &mut &bytes[..], options, &Estimator, &mut |_| {}).await;
         assert!(imported.unwrap().moved);
     }

@@ -132,7 +132,11 @@ async fn what_earlier_forms_kept_apart_has_the_state_of_its_row() {
     let (batch, _) = world.batch(&begun, [note("more")]);
     store.append(&lease, &batch).await.unwrap();
     let as_before = |connection: &Connection| {
-        let sql = "ALTER TABLE ahead DROP COLUMN state; PRAGMA user_version = 4;";
+        let sql = "ALTER TABLE ahead DROP COLUMN state;
+             ALTER TABLE conversation DROP COLUMN held;
+             ALTER TABLE conversation DROP COLUMN deaths;
+             ALTER TABLE conversation DROP COLUMN unattended;
+             ALTER TABLE conversation DROP COLUMN lease_head; PRAGMA user_version = 4;";
         Ok(connection.execute_batch(sql)?)
     };
     store.write("write as before", 0, as_before).await.unwrap();
@@ -282,7 +286,7 @@ async fn a_conversation_that_is_ahead_goes_on_by_an_intake() {
     let stage = store.begin_intake(id, history.head()).await.unwrap();
     let (batch, further) = world.batch(&history, [note("elsewhere")]);
     store.stage(stage, &batch, None).await.unwrap();
-    store.adopt(stage, Origin::Own, &[]).await.unwrap();
+    store.adopt(stage, Origin::Own, false, &[]).await.unwrap();
     let read = store.conversation(id).await.unwrap();
     assert_eq!((read.head, read.head_hash), (further.head(), further.head_hash()));
     assert_eq!(read.sums, batch.sums);

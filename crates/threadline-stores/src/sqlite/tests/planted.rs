@@ -99,6 +99,10 @@ async fn a_store_from_before_threads_is_brought_to_the_newest_form() {
                  DROP TABLE thread; DROP TABLE fresh;
                  ALTER TABLE ahead DROP COLUMN last_seq;
                  ALTER TABLE ahead DROP COLUMN state;
+                 ALTER TABLE conversation DROP COLUMN held;
+                 ALTER TABLE conversation DROP COLUMN deaths;
+                 ALTER TABLE conversation DROP COLUMN unattended;
+                 ALTER TABLE conversation DROP COLUMN lease_head;
                  CREATE TABLE fresh AS SELECT * FROM entry LIMIT 0;
                  CREATE VIEW entries AS SELECT * FROM entry;
                  CREATE INDEX entry_agent ON entry (agent) WHERE agent <> 1;

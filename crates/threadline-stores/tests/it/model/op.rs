@@ -19,6 +19,10 @@ pub(crate) enum Op {
     Fork { conversation: usize, at: usize },
     /// An owner wants a lease.
     Acquire { owner: usize, conversation: usize, ttl_ms: u64 },
+    /// An owner that nobody attends wants a lease.
+    AcquireUnattended { owner: usize, conversation: usize },
+    /// A conversation is taken off hold.
+    LiftHold { conversation: usize },
     /// A lease is kept.
     Renew { lease: usize, ttl_ms: u64 },
     /// A lease is given back.
@@ -96,6 +100,9 @@ fn op() -> impl Strategy<Value = Op> {
             .prop_map(|(conversation, at)| Op::Fork { conversation, at }),
         3 => (0..2_usize, some.clone(), 1..60_000_u64)
             .prop_map(|(owner, conversation, ttl_ms)| Op::Acquire { owner, conversation, ttl_ms }),
+        3 => (0..2_usize, some.clone())
+            .prop_map(|(owner, conversation)| Op::AcquireUnattended { owner, conversation }),
+        2 => some.clone().prop_map(|conversation| Op::LiftHold { conversation }),
         1 => (some.clone(), 1..60_000_u64)
             .prop_map(|(lease, ttl_ms)| Op::Renew { lease, ttl_ms }),
         2 => some.clone().prop_map(|lease| Op::Release { lease }),
@@ -147,7 +154,7 @@ fn what() -> impl Strategy<Value = What> {
 }
 
 fn origin() -> impl Strategy<Value = Origin> {
-    prop_oneof![Just(Origin::Own), Just(Origin::Copy)]
+    prop_oneof![Just(Origin::Own), Just(Origin::Copy), Just(Origin::Imported)]
 }
 
 fn fate() -> impl Strategy<Value = Fate> {

@@ -9,6 +9,7 @@ use threadline_core::history::fact::{Fact, Moved, ToolResults};
 use threadline_core::history::{Aftermath, Counts, History};
 use threadline_core::id::{AgentId, ConversationId, Seq};
 use threadline_core::outline::OutlineRow;
+use threadline_core::store::Origin;
 use threadline_testing::store_suite::facts::{
     ADA, BOB, Words, answered, called, described, finished, joins, said, said_with_key, timer,
 };
@@ -20,8 +21,8 @@ pub(crate) struct Told {
     pub(crate) id: ConversationId,
     /// What it was taken in from, if it was.
     pub(crate) source: Option<usize>,
-    /// Whether its next batch settles what is open.
-    pub(crate) copy: bool,
+    /// How it came into the store: what its next batch settles.
+    pub(crate) origin: Origin,
     placed: Vec<Arc<Placed>>,
     rows: BTreeMap<Seq, Arc<OutlineRow>>,
     /// The history after each entry, from the empty one on.
@@ -33,7 +34,7 @@ impl Told {
         Self {
             id,
             source: None,
-            copy: false,
+            origin: Origin::Own,
             placed: Vec::new(),
             rows: BTreeMap::new(),
             histories: vec![History::new()],
@@ -46,7 +47,7 @@ impl Told {
         Self {
             id,
             source: None,
-            copy: false,
+            origin: Origin::Own,
             placed: self.placed[..entries].to_vec(),
             rows: self.rows.range(..=at).map(|(seq, row)| (*seq, row.clone())).collect(),
             histories: self.histories[..=entries].to_vec(),
@@ -66,7 +67,11 @@ impl Told {
     /// The history that the next batch follows.
     pub(crate) fn history(&self) -> History {
         let history = self.history_at(None).clone();
-        if self.copy { history.into_copy() } else { history }
+        match self.origin {
+            Origin::Own => history,
+            Origin::Copy => history.into_copy(),
+            Origin::Imported => history.into_import(),
+        }
     }
 
     /// What became of the calls that are open at an entry, in the branch that follows it.
@@ -96,7 +101,7 @@ impl Told {
             self.placed.push(Arc::new(placed.clone()));
             self.histories.push(history);
         }
-        self.copy = false;
+        self.origin = Origin::Own;
     }
 
     /// The entries after a place as batches of up to so many, as an importer makes them.

@@ -75,6 +75,14 @@ impl Twins {
                 let at = conversation % self.told.len();
                 self.acquire(owner, at, ttl_ms).await;
             }
+            Op::AcquireUnattended { owner, conversation } => {
+                self.acquire_unattended(owner, conversation % self.told.len()).await;
+            }
+            Op::LiftHold { conversation } => {
+                let id = self.told[conversation % self.told.len()].id;
+                let (left, right) = &self.owners[0];
+                agree("lift a hold", (left.lift_hold(id).await, right.lift_hold(id).await));
+            }
             Op::Renew { lease, ttl_ms } => self.renew(lease, ttl_ms).await,
             Op::Release { lease } => self.release(lease).await,
             Op::Claim { owner, most } => self.claim(owner, most).await,
@@ -91,7 +99,7 @@ impl Twins {
                 told.source = Some(source);
                 let batches = told.batches(Seq::ZERO, cut, 3);
                 if self.take_in(told.id, Seq::ZERO, &batches, origin, waiting, fate).await {
-                    told.copy = origin == Origin::Copy;
+                    told.origin = origin;
                     self.told.push(told);
                 }
             }
@@ -215,6 +223,19 @@ impl Twins {
         Some(leases)
     }
 
+    async fn acquire_unattended(&mut self, owner: usize, at: usize) {
+        let id = self.told[at].id;
+        let (left, right) = &self.owners[owner];
+        let answers = (
+            left.acquire_unattended(id, LONG_MS).await,
+            right.acquire_unattended(id, LONG_MS).await,
+        );
+        if let Some(leases) = agree("acquire unattended", answers) {
+            assert_eq!(essence(&leases.0), essence(&leases.1));
+            self.given.push(Given { leases, owner, lives: true });
+        }
+    }
+
     /// One of the leases that were ever given for a conversation, or a new one.
     async fn lease_of(&mut self, at: usize, choice: usize) -> Option<Pair<Lease>> {
         let id = self.told[at].id;
@@ -304,7 +325,7 @@ impl Twins {
             for batch in &batches {
                 told.push(batch);
             }
-            told.copy = origin == Origin::Copy;
+            told.origin = origin;
         }
     }
 
@@ -357,9 +378,10 @@ impl Twins {
 
     async fn adopt(&self, stages: Pair<StageId>, origin: Origin, waiting: &[Item]) -> bool {
         let (left, right) = &self.owners[0];
+        let held = origin != Origin::Own;
         let answers = (
-            left.adopt(stages.0, origin, waiting).await,
-            right.adopt(stages.1, origin, waiting).await,
+            left.adopt(stages.0, origin, held, waiting).await,
+            right.adopt(stages.1, origin, held, waiting).await,
         );
         agree("adopt", answers).is_some()
     }

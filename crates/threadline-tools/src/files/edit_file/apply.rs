@@ -2,9 +2,6 @@
 
 use crate::matching::{instead, line_of, places, surroundings, times};
 
-/// The longest texts that are compared byte by byte at every length.
-const COMPARED_CAP_BYTES: usize = 16 * 1024;
-
 /// What an edit comes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Applied {
@@ -88,26 +85,6 @@ impl Normal {
 
 fn normal(text: &str) -> String {
     text.replace("\r\n", "\n")
-}
-
-/// Whether a text that was replaced cannot be there by the replacement itself: neither in it nor
-/// across one of its borders. Then a text that is there has not been replaced.
-pub(super) fn cannot_come_back(find: &str, with: &str) -> bool {
-    let (find, with) = (normal(find), normal(with));
-    // A carriage return of its own may become a part of a line end beside it.
-    let plain = !find.contains('\r') && !with.contains('\r');
-    plain && find.len().max(with.len()) <= COMPARED_CAP_BYTES && are_apart(&find, &with)
-}
-
-/// Whether no text is both in or at a border of the one and a part of the other.
-fn are_apart(find: &str, with: &str) -> bool {
-    // Either has the other in it: what is left and right of the replacement may complete it.
-    if with.contains(find) || find.contains(with) {
-        return false;
-    }
-    let (find, with) = (find.as_bytes(), with.as_bytes());
-    let meet = |end: &[u8], start: &[u8], len| start.get(..len).is_some_and(|it| end.ends_with(it));
-    (1..find.len().min(with.len())).all(|len| !meet(with, find, len) && !meet(find, with, len))
 }
 
 #[cfg(test)]

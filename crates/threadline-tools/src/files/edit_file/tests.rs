@@ -2,17 +2,19 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use tempfile::TempDir;
-use threadline_core::history::fact::Verdict;
+use threadline_core::history::fact::{Digest, FileChanged, Verdict};
 use threadline_core::history::sections::Level;
-use threadline_core::tool::Handling;
+use threadline_core::store::Predecessor;
+use threadline_core::tool::{Handling, RecordChange};
 
 use super::*;
-use crate::testing::{at_level, context};
+use crate::testing::{at_level, context, files};
 
-/// A folder with a workspace and a journal in it.
+/// A folder with a workspace in it.
 fn around() -> TempDir {
     let around = TempDir::new().unwrap();
     fs::create_dir(around.path().join("space")).unwrap();
@@ -21,7 +23,7 @@ fn around() -> TempDir {
 
 fn tool(around: &TempDir) -> EditFile {
     let workspace = Arc::new(Workspace::open(&around.path().join("space")).unwrap());
-    EditFile::new(workspace, Some(around.path().join("edits")))
+    EditFile::new(workspace)
 }
 
 fn put(around: &TempDir, name: &str, text: impl AsRef<[u8]>) {
@@ -160,17 +162,55 @@ async fn what_cannot_be_edited_is_told_and_left_alone() {
     }
     assert_eq!(names(&space), before);
     assert_eq!(got(&around, "a.txt"), "alpha\nbeta\n");
-    assert!(!around.path().join("edits").exists());
+}
+
+/// Notes what is recorded, and what the file contains at that moment.
+struct Recorder {
+    file: PathBuf,
+    seen: Mutex<Vec<(FileChange, String)>>,
+    refuses: bool,
+}
+
+#[async_trait]
+impl RecordChange for Recorder {
+    async fn record(&self, change: FileChange) -> Result<(), NotRecorded> {
+        let text = fs::read_to_string(&self.file).unwrap();
+        self.seen.lock().unwrap().push((change, text));
+        if self.refuses { Err(NotRecorded("no lease".into())) } else { Ok(()) }
+    }
+}
+
+async fn edit_with(around: &TempDir, refuses: bool) -> (ToolOutcome, Vec<(FileChange, String)>) {
+    put(around, "a.txt", "alpha");
+    let (file, seen) = (around.path().join("space/a.txt"), Mutex::default());
+    let recorder = Arc::new(Recorder { file, seen, refuses });
+    let mut context = context();
+    context.files.recorder = Arc::clone(&recorder) as _;
+    let outcome = tool(around).call(&arguments("a.txt", "alpha", "beta"), &context).await;
+    let seen = recorder.seen.lock().unwrap().clone();
+    (outcome, seen)
 }
 
 #[tokio::test]
-async fn an_edit_whose_journal_cannot_be_kept_is_not_made() {
+async fn an_edit_is_recorded_before_it_is_made() {
     let around = around();
-    put(&around, "a.txt", "alpha");
-    fs::write(around.path().join("edits"), "a file").unwrap();
-    let outcome = edit(&around, "a.txt", "alpha", "beta").await;
+    let (outcome, seen) = edit_with(&around, false).await;
+    assert!(matches!(outcome, ToolOutcome::Success(_)), "{outcome:?}");
+    let change = FileChange {
+        path: "a.txt".into(),
+        before: Some(Content::new(*b"alpha")),
+        after: Some(Digest::of(b"beta")),
+    };
+    assert_eq!(seen, [(change, "alpha".to_owned())]);
+    assert_eq!(got(&around, "a.txt"), "beta");
+}
+
+#[tokio::test]
+async fn an_edit_that_cannot_be_recorded_is_not_made() {
+    let around = around();
+    let (outcome, _) = edit_with(&around, true).await;
     let told = at_level(&outcome, Level::Live);
-    assert!(told.starts_with("a.txt was not edited: its journal could not be written"), "{told}");
+    assert_eq!(told, "a.txt was not edited: the change could not be recorded: no lease");
     assert_eq!(got(&around, "a.txt"), "alpha");
     assert_eq!(names(&around.path().join("space")), ["a.txt"]);
 }
@@ -186,103 +226,67 @@ async fn a_cancelled_edit_is_not_made() {
     assert_eq!(got(&around, "a.txt"), "alpha");
 }
 
-/// The steps of an edit, and what is found out when it is cut off behind each.
-#[tokio::test]
-async fn an_edit_that_was_cut_off_is_known() {
-    let cases = [
-        // The text cannot come back by itself: that it is there says enough.
-        ("old", "new", [Some(false), Some(false), Some(false), Some(false), Some(true)]),
-        // It can: without the journal nobody knows.
-        ("old", "older", [None, None, None, Some(false), Some(true)]),
-        ("old", "", [None, None, None, Some(false), Some(true)]),
-    ];
-    for (find, with, expected) in cases {
-        for (step, expected) in expected.into_iter().enumerate() {
-            let around = around();
-            put(&around, "a.txt", "the old text\n");
-            let key = context().effect_key;
-            cut_off(&around, find, with, &key, step);
-            let became = tool(&around).reconcile(&arguments("a.txt", find, with), &context()).await;
-            let applied = became.as_ref().map(|outcome| matches!(outcome, ToolOutcome::Success(_)));
-            assert_eq!(applied, expected, "{find} {with} {step}: {became:?}");
-            let text = got(&around, "a.txt");
-            if let Some(applied) = applied {
-                assert_eq!(text == format!("the {with} text\n"), applied);
-            }
-            assert_eq!(names(&around.path().join("space")), ["a.txt"], "step {step}");
-        }
-    }
-}
-
-/// Makes an edit up to a step, as a process that ends there.
-fn cut_off(around: &TempDir, find: &str, with: &str, key: &str, step: usize) {
-    let tool = tool(around);
-    let journal = tool.journal.as_ref().unwrap();
-    let (place, there, before) = tool.open("a.txt").unwrap();
-    let after = before.replace(find, with);
-    let entry = Entry {
+/// The change that an edit of `a.txt` recorded.
+fn recorded(before: &str, after: &str) -> FileChanged {
+    FileChanged {
+        call: context().call,
         path: "a.txt".into(),
-        before: Digest::of(before.as_bytes()),
-        after: Digest::of(after.as_bytes()),
-    };
-    if step == 0 {
-        return;
-    }
-    let prepared = place.prepare(after.as_bytes(), Some(&there), key).unwrap();
-    match step {
-        1 => std::mem::forget(prepared),
-        2 => {
-            fs::create_dir(around.path().join("edits")).unwrap();
-            fs::write(journal.path(key, ".new"), r#"{"path":"a.t"#).unwrap();
-            std::mem::forget(prepared);
-        }
-        3 => {
-            journal.write(key, &entry).unwrap();
-            std::mem::forget(prepared);
-        }
-        _ => {
-            journal.write(key, &entry).unwrap();
-            prepared.commit().unwrap();
-        }
+        before: Some(Digest::of(before.as_bytes())),
+        after: Some(Digest::of(after.as_bytes())),
+        content: None,
     }
 }
 
+/// What is found out about an edit that gave no answer: whether it was made, if that is known.
+async fn became(
+    around: &TempDir,
+    changes: Vec<FileChanged>,
+    predecessor: Predecessor,
+) -> Option<bool> {
+    let context = ToolContext { files: files(changes, predecessor), ..context() };
+    let outcome = tool(around).reconcile(&arguments("a.txt", "old", "new"), &context).await?;
+    Some(matches!(outcome, ToolOutcome::Success(_)))
+}
+
 #[tokio::test]
-async fn a_file_that_somebody_changed_since_leaves_the_edit_unknown() {
-    let around = around();
-    let key = context().effect_key;
-    let arguments = arguments("a.txt", "old", "new");
-    for text in ["the new text\nand more\n", "something else", ""] {
-        put(&around, "a.txt", "the old text\n");
-        cut_off(&around, "old", "new", &key, 3);
+async fn an_edit_that_was_cut_off_is_known_by_its_record() {
+    use Predecessor::{Gone, MayLive};
+    let change = || vec![recorded("the old text", "the new text")];
+    let table = [
+        // Before the record nothing is changed, and whoever is fenced cannot record any more.
+        ("the old text", Vec::new(), Gone, Some(false)),
+        ("the old text", Vec::new(), MayLive, Some(false)),
+        ("the old text", change(), Gone, Some(false)),
+        // The process before may still make the change that it recorded.
+        ("the old text", change(), MayLive, None),
+        ("the new text", change(), Gone, Some(true)),
+        ("the new text", change(), MayLive, Some(true)),
+        // Somebody changed it since.
+        ("the new text and more", change(), Gone, None),
+        ("something else", change(), Gone, None),
+        ("", change(), Gone, None),
+    ];
+    for (text, changes, predecessor, expected) in table {
+        let around = around();
         put(&around, "a.txt", text);
-        assert_eq!(tool(&around).reconcile(&arguments, &context()).await, None, "{text}");
+        // A temporary file that was left behind is removed.
+        let left = tool(&around);
+        let place = left.workspace.place("a.txt", Missing::Told).unwrap();
+        let there = place.there().unwrap();
+        let prepared = place.prepare(b"half", there.as_ref(), &context().effect_key).unwrap();
+        std::mem::forget(prepared);
+        let found = became(&around, changes, predecessor).await;
+        assert_eq!(found, expected, "{text:?} {predecessor:?}");
+        assert_eq!(got(&around, "a.txt"), text);
+        assert_eq!(names(&around.path().join("space")), ["a.txt"]);
     }
-    // The journal speaks of another file, or of nothing.
-    put(&around, "a.txt", "the old text\n");
-    put(&around, "b.txt", "the old text\n");
-    let other = r#"{"path":"b.txt","find":"old","with":"new"}"#;
-    assert_eq!(tool(&around).reconcile(other, &context()).await, None);
-    let path = tool(&around).journal.unwrap().path(&key, "");
-    fs::write(path, "{").unwrap();
-    assert_eq!(tool(&around).reconcile(&arguments, &context()).await, None);
-    fs::remove_file(around.path().join("space/a.txt")).unwrap();
-    assert_eq!(tool(&around).reconcile(&arguments, &context()).await, None);
 }
 
 #[tokio::test]
-async fn an_edit_that_was_made_is_known_by_its_journal() {
+async fn a_file_that_is_gone_leaves_the_edit_unknown() {
     let around = around();
-    put(&around, "a.txt", "the old text\n");
-    let outcome = edit(&around, "a.txt", "old", "new").await;
-    assert!(matches!(outcome, ToolOutcome::Success(_)));
-    let arguments = arguments("a.txt", "old", "new");
-    let became = tool(&around).reconcile(&arguments, &context()).await.unwrap();
-    let told = "edited a.txt: it was applied before the answer was lost";
-    assert_eq!(at_level(&became, Level::Live), told);
-    // Without a journal nobody knows: the text may have been gone before.
-    let workspace = Arc::clone(&tool(&around).workspace);
-    assert_eq!(EditFile::new(workspace, None).reconcile(&arguments, &context()).await, None);
+    let changes = vec![recorded("the old text", "the new text")];
+    assert_eq!(became(&around, changes, Predecessor::Gone).await, None);
 }
 
 #[tokio::test]

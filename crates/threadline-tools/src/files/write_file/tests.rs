@@ -5,12 +5,13 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
 
 use tempfile::TempDir;
-use threadline_core::history::fact::Verdict;
+use threadline_core::history::fact::{Digest, FileChanged, Verdict};
 use threadline_core::history::sections::Level;
+use threadline_core::store::Predecessor;
 use threadline_core::tool::Handling;
 
 use super::*;
-use crate::testing::{at_level, context};
+use crate::testing::{at_level, context, files};
 
 async fn write(folder: &TempDir, path: &str, text: &str) -> ToolOutcome {
     let workspace = Arc::new(Workspace::open(folder.path()).unwrap());
@@ -49,7 +50,7 @@ async fn a_file_that_is_there_is_replaced_and_shown_as_a_diff() {
     assert_eq!(at_level(&outcome, Level::Recent), diff);
     assert_eq!(at_level(&outcome, Level::Gist), gist);
     assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o754);
-    // The same once more is nothing new: it may run twice.
+    // The same once more is nothing new.
     let before = fs::metadata(&path).unwrap().ino();
     let outcome = write(&folder, "run.sh", "one\nthree\n").await;
     let told = "nothing changed: run.sh reads so already (2 lines, 10 bytes)";
@@ -198,10 +199,59 @@ async fn a_cancelled_call_writes_nothing() {
 }
 
 #[test]
-fn it_asks_and_may_run_twice() {
+fn it_asks_and_must_not_run_twice() {
     let folder = TempDir::new().unwrap();
     let tool = WriteFile::new(Arc::new(Workspace::open(folder.path()).unwrap()));
     assert_eq!(tool.spec().verdict, Verdict::Ask);
     let Handling::Run(rules) = tool.spec().handling else { panic!("{:?}", tool.spec().handling) };
-    assert_eq!((rules.effect, rules.side_by_side), (Effect::Idempotent, false));
+    assert_eq!((rules.effect, rules.side_by_side), (Effect::Once, false));
+}
+
+/// A write that a process recorded and did not answer for.
+async fn became(folder: &TempDir, before: Option<&str>) -> Option<bool> {
+    let digest = |text: &str| Digest::of(text.as_bytes());
+    let change = FileChanged {
+        call: context().call,
+        path: "a.txt".into(),
+        before: before.map(digest),
+        after: Some(digest("by the agent")),
+        content: None,
+    };
+    let context = ToolContext { files: files(vec![change], Predecessor::Gone), ..context() };
+    let tool = WriteFile::new(Arc::new(Workspace::open(folder.path()).unwrap()));
+    let arguments = r#"{"path":"a.txt","text":"by the agent"}"#;
+    let outcome = tool.reconcile(arguments, &context).await?;
+    Some(matches!(outcome, ToolOutcome::Success(_)))
+}
+
+#[tokio::test]
+async fn a_write_that_was_cut_off_is_known_and_destroys_nothing() {
+    let folder = TempDir::new().unwrap();
+    assert_eq!(became(&folder, None).await, Some(false));
+    assert_eq!(became(&folder, Some("old")).await, None);
+    let path = folder.path().join("a.txt");
+    let table = [
+        ("by the agent", Some("old"), Some(true)),
+        ("old", Some("old"), Some(false)),
+        ("by a person", Some("old"), None),
+        ("by a person", None, None),
+    ];
+    for (text, before, expected) in table {
+        fs::write(&path, text).unwrap();
+        assert_eq!(became(&folder, before).await, expected, "{text} {before:?}");
+        assert_eq!(got(&folder, "a.txt"), text);
+    }
+}
+
+#[tokio::test]
+async fn a_file_over_the_cap_is_known_by_its_digest() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("a.txt");
+    let file = fs::File::create(&path).unwrap();
+    file.set_len(FILE_CAP_BYTES + 1).unwrap();
+    let there = Workspace::open(folder.path()).unwrap().place("a.txt", Missing::Told).unwrap();
+    let (_, content) = before(&mut there.there().unwrap().unwrap()).unwrap();
+    let content = content.unwrap();
+    assert_eq!(content.digest, Digest::of(&fs::read(&path).unwrap()));
+    assert_eq!(content.bytes, None);
 }
