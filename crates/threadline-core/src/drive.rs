@@ -38,7 +38,7 @@ use std::sync::Arc;
 
 pub use command::{Command, Gather, GatherRecap, Notice, Rest, Run, Standing, Stopped};
 pub use event::{Alarm, Event, Outcome, Past, Setback, Ticket};
-pub use setting::{Limits, Setting, Toolset, ToolsetRefused, own_tools};
+pub use setting::{Limits, Setting, Toolset, ToolsetRefused, UnknownName, own_tools};
 pub use step::{CallStep, RunState, Step, next_step, run_state};
 pub use timing::{CLEAR_TIMER, SET_TIMER, WAIT};
 pub use workspace::workspace_refusal;

@@ -32,7 +32,7 @@ pub use propose::{Aftermath, Draft, DraftMark, Proposal, Proposed, Refused, Stam
 
 use self::batch::{AgentSums, Sums};
 use self::entry::Entry;
-use self::fact::{Digest, Fact};
+use self::fact::{Digest, Fact, Invocation};
 use self::jumps::Jumps;
 use self::record::GENESIS;
 use self::rule::{BrokenRule, Rule};
@@ -104,6 +104,12 @@ impl History {
     /// An agent, gone ones included.
     pub fn agent(&self, id: AgentId) -> Option<&Agent> {
         self.state.agents.get(&id).map(|agent| &**agent)
+    }
+
+    /// The window that a model stated when it refused a request as too long, if it did.
+    pub fn limit_of(&self, invocation: &Invocation) -> Option<u64> {
+        let known = self.state.limits.iter().find(|known| known.invocation == *invocation);
+        known.map(|known| known.window_tokens)
     }
 
     /// What is known of the conversation without reading it.

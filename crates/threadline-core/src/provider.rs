@@ -8,6 +8,7 @@ mod cost;
 mod delta;
 mod error;
 mod models;
+mod usage;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ pub use cost::cost;
 pub use delta::{BlockIndex, BlockKind, Delta, DeltaStream, Prepared, Repair};
 pub use error::ProviderError;
 pub use models::{MediaSupport, Models, Price, Profile, Target, ThinkingSupport, ToolSupport};
+pub use usage::{CountedUsage, ExpectedUsage, USAGE_REFUSED_KEY};
 
 use crate::context::Context;
 use crate::history::fact::{CallOptions, Digest, Purpose};

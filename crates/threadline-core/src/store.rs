@@ -5,6 +5,7 @@
 //! (`threadline_testing::store_suite`) says what all of them must do.
 
 mod ahead;
+mod chain;
 mod error;
 mod gather;
 mod lease;
@@ -14,10 +15,14 @@ mod open;
 mod read;
 mod recall;
 pub(crate) mod replay;
+mod turns;
 pub mod verify;
 
 use async_trait::async_trait;
 
+pub use chain::{
+    changed_records, verified_entries, verified_entry, verified_page, verified_records,
+};
 pub use error::{LockedBy, StoreError};
 pub use gather::{gather, gather_recap, gather_with};
 pub use lease::{ClaimId, Lease, PARK_AFTER_DEATHS, Predecessor};
@@ -29,6 +34,7 @@ pub use open::{
 };
 pub use read::{Direction, PAGE_CAP_BYTES, Page};
 pub use recall::Recall;
+pub use turns::last_turns;
 
 use crate::history::batch::{AgentSums, Batch};
 use crate::history::fact::Digest;
@@ -63,7 +69,8 @@ pub trait Store: Send + Sync {
         first: &Batch,
     ) -> Result<(), StoreError>;
 
-    /// What is known of a conversation without reading it.
+    /// What is known of a conversation without reading it. A store that cannot read a part of it
+    /// leaves that part out and says so ([`Conversation::damage`]).
     async fn conversation(&self, id: ConversationId) -> Result<Conversation, StoreError>;
 
     /// What is known of a conversation's agents, in the order of their ids.
@@ -73,7 +80,8 @@ pub trait Store: Send + Sync {
     async fn agents(&self, id: ConversationId) -> Result<Vec<AgentSums>, StoreError>;
 
     /// A page of conversations, by falling [`Cursor`]. Only [`Filter::Current`] and
-    /// [`Filter::Archived`] look at whether one is archived.
+    /// [`Filter::Archived`] look at whether one is archived. One that cannot be read is listed with
+    /// its [`Conversation::damage`], and hides no other.
     async fn list(&self, listing: &Listing) -> Result<Vec<Conversation>, StoreError>;
 
     /// Appends a batch, and marks the inbox items it takes, in one transaction.
@@ -258,7 +266,8 @@ pub struct Upload(pub u64);
 /// Finds entries by what they say.
 #[async_trait]
 pub trait Search: Send + Sync {
-    /// A page of hits. The index has caught up with every append that returned before.
+    /// A page of hits. The index has caught up with every append that returned before, unless the
+    /// store is read-only: then [`Search::index_lag`] is the number of entries not searched.
     ///
     /// Hits come by conversation, the newest in this store first, and within one the newest entry
     /// first. An entry that forks share is a hit of the conversation that wrote it; in a search of
@@ -270,7 +279,8 @@ pub trait Search: Send + Sync {
 
     /// For each entry of a conversation that has words, up to `most` after a place, the checksum
     /// of its terms as they are in the index (see [`crate::search::checksum`]). Shared entries of a
-    /// fork are among them.
+    /// fork are among them. Refused ([`StoreError::ReadOnly`]) if the index lags behind and cannot be
+    /// written.
     async fn index_checksums(
         &self,
         id: ConversationId,

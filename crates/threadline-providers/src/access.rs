@@ -3,7 +3,7 @@
 mod resolve;
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::dialect::Dialect;
@@ -42,6 +42,22 @@ pub enum KeyRef {
     File(PathBuf),
     /// In what a command prints.
     Command(Vec<String>),
+}
+
+impl KeyRef {
+    /// A short name for the key itself, which stands where it is redacted: the variable, or the
+    /// name of the file or program.
+    pub fn label(&self) -> String {
+        let file_name = |path: &Path| match path.file_name() {
+            Some(name) => name.to_string_lossy().into_owned(),
+            None => "key".to_owned(),
+        };
+        match self {
+            Self::Env(name) => name.to_string(),
+            Self::File(path) => file_name(path),
+            Self::Command(words) => file_name(Path::new(words.first().map_or("", |word| word))),
+        }
+    }
 }
 
 impl fmt::Display for KeyRef {

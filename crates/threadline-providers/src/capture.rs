@@ -3,7 +3,8 @@
 //! Each invocation makes two files: `0001-model.request.json` with where it went, its headers and
 //! its body, and `0001-model.response` with the status, the headers and the bytes of the body as
 //! they came, also if they broke off. What looks like a secret in a header or an address is hidden,
-//! and so is the key itself wherever it appears.
+//! and so are the keys that the process knows, wherever they appear and however they are encoded.
+//! Only the user can read the files.
 //!
 //! A thread of its own writes them. An answer never waits for it: if the disk does not keep up,
 //! what is captured has a gap, which is said in the file.
@@ -20,10 +21,10 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use bytes::Bytes;
+use threadline_core::redact::Redactor;
 use threadline_core::sanitise;
 
 use self::write::Job;
-use crate::access::Secret;
 
 /// The most that is kept of one answer.
 pub const ANSWER_CAP_BYTES: usize = 32 * 1024 * 1024;
@@ -70,7 +71,7 @@ pub struct Recording {
 impl Capture {
     /// Captures to a folder, which is made if it is not there; counts on from what is in it.
     pub fn new(folder: &Path) -> io::Result<Self> {
-        fs::create_dir_all(folder)?;
+        write::make_folder(folder)?;
         let next = AtomicU64::new(last_number(folder)? + 1);
         let (jobs, waiting) = sync_channel(WAITING_CAP);
         let folder: PathBuf = folder.to_owned();
@@ -80,17 +81,16 @@ impl Capture {
         Ok(Self { next, jobs: Some(jobs), writer: Some(writer) })
     }
 
-    /// Captures a request, and then what is given to the recording. The key is hidden wherever it
-    /// appears.
+    /// Captures a request, and then what is given to the recording, both redacted.
     pub fn begin(
         self: &Arc<Self>,
         model: &str,
         request: Captured,
-        key: Option<&Secret>,
+        redactor: Arc<Redactor>,
     ) -> Option<Recording> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let name = format!("{number:04}-{}", file_name(model));
-        let job = Job::Begin { number, name, request: Box::new(request), key: key.cloned() };
+        let job = Job::Begin { number, name, request: Box::new(request), redactor };
         // What is not begun cannot be gone on with: then nothing of this one is captured.
         let capture = Arc::clone(self);
         self.give(job).then_some(Recording { number, capture, kept_bytes: 0, gap: false })

@@ -4,6 +4,7 @@
 //! names calls have, what a missing result says, where media go, what is dropped because a model
 //! must not see it again. An encoder only writes down what it finds.
 
+mod arguments;
 mod attached;
 mod ids;
 mod make;
@@ -13,10 +14,12 @@ mod tests;
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use serde_json::value::RawValue;
 use threadline_core::id::Seq;
 use threadline_core::provider::Repair;
 use threadline_core::tool::ToolSpec;
 
+pub(crate) use self::arguments::arguments_text;
 pub(crate) use self::make::carry;
 use crate::names::Names;
 
@@ -131,7 +134,7 @@ pub(crate) struct Call<'a> {
     /// The tool's name on the wire.
     pub(crate) name: String,
     /// The arguments: the text of a JSON object, always.
-    pub(crate) arguments: &'a str,
+    pub(crate) arguments: Cow<'a, RawValue>,
     /// Its state.
     pub(crate) state: Option<&'a str>,
 }

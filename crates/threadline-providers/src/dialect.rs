@@ -15,6 +15,7 @@ use threadline_core::provider::{Delta, Repair, Request};
 use crate::failed::Failed;
 use crate::names::Names;
 use crate::quirks::Quirks;
+use crate::surrogates::Joiner;
 
 /// A vendor's protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -77,10 +78,12 @@ pub trait Decode: Send {
 /// A decoder of the answer to a request in this dialect that named its tools so.
 pub fn decoder(dialect: Dialect, names: Names) -> Box<dyn Decode> {
     match dialect {
-        Dialect::OpenAiChat => Box::new(openai_chat::decode::ChatDecode::new(names)),
-        Dialect::OpenAiResponses => Box::new(openai_responses::decode::ResponsesDecode::new(names)),
-        Dialect::Anthropic => Box::new(anthropic::decode::AnthropicDecode::new(names)),
-        Dialect::Gemini => Box::new(gemini::decode::GeminiDecode::new(names)),
+        Dialect::OpenAiChat => Box::new(Joiner::new(openai_chat::decode::ChatDecode::new(names))),
+        Dialect::OpenAiResponses => {
+            Box::new(Joiner::new(openai_responses::decode::ResponsesDecode::new(names)))
+        }
+        Dialect::Anthropic => Box::new(Joiner::new(anthropic::decode::AnthropicDecode::new(names))),
+        Dialect::Gemini => Box::new(Joiner::new(gemini::decode::GeminiDecode::new(names))),
     }
 }
 

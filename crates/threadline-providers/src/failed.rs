@@ -15,6 +15,9 @@ pub struct Failed {
     pub message: String,
     /// When asking again may help, if the provider said so.
     pub retry_after_ms: Option<u64>,
+    /// The most tokens that the model takes, if the provider said so of a request that was too
+    /// long.
+    pub limit_tokens: Option<u64>,
     /// What the provider told along, such as its request id and the status.
     pub metadata: Metadata,
 }
@@ -22,8 +25,8 @@ pub struct Failed {
 impl Failed {
     /// A failure with nothing but its kind and words.
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
-        let (retry_after_ms, metadata) = (None, Metadata::new());
-        Self { kind, message: message.into(), retry_after_ms, metadata }
+        let (retry_after_ms, limit_tokens, metadata) = (None, None, Metadata::new());
+        Self { kind, message: message.into(), retry_after_ms, limit_tokens, metadata }
     }
 
     /// The answer could not be read: asking again may help.
@@ -33,7 +36,8 @@ impl Failed {
 
     /// The error of the provider that was asked.
     pub fn of(self, provider: Arc<str>) -> ProviderError {
-        let Self { kind, message, retry_after_ms, metadata } = self;
-        ProviderError { provider, kind, retry_after_ms, message, metadata, source: None }
+        let Self { kind, message, retry_after_ms, limit_tokens, metadata } = self;
+        let source = None;
+        ProviderError { provider, kind, retry_after_ms, limit_tokens, message, metadata, source }
     }
 }

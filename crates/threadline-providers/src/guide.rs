@@ -135,6 +135,7 @@ fn usage(request: &Request, reply: &Reply) -> Usage {
         input: count(&render::canonical(request)),
         output: thought + count(&reply.text) + calls.sum::<u64>(),
         reasoning: Some(thought),
+        estimated: false,
         ..Usage::default()
     }
 }

@@ -64,6 +64,29 @@ pub(crate) fn put(members: &mut Members, key: &str, value: Json) {
     }
 }
 
+/// A count of tokens or money, as a provider reports it: none if it is absent or no number.
+///
+/// What is a number and no count, such as a negative one, is the largest there is: it does not fail
+/// the answer, and whoever counts refuses it.
+pub(crate) fn reported<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<u64>, D::Error> {
+    Ok(match Json::deserialize(deserializer)? {
+        Json::Number(number) => {
+            let whole = number.as_f64().filter(|float| float.fract() == 0.0);
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "it is whole and within the bounds"
+            )]
+            let whole =
+                whole.filter(|float| (0.0..=1e15).contains(float)).map(|float| float as u64);
+            Some(number.as_u64().or(whole).unwrap_or(u64::MAX))
+        }
+        Json::Null | Json::Flag(_) | Json::Text(_) | Json::List(_) | Json::Object(_) => None,
+    })
+}
+
 impl Serialize for Json {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {

@@ -82,5 +82,6 @@ mod json;
 mod play;
 mod schema;
 mod speech;
+mod surrogates;
 #[cfg(test)]
 mod testing;

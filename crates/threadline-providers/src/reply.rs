@@ -4,11 +4,13 @@
 //! them all: an error's body with its status and headers, and an error inside a stream, which has
 //! neither.
 
+mod limit;
 mod said;
 mod signs;
 mod times;
 mod words;
 
+use threadline_core::history::fact::FailureKind;
 use threadline_core::history::metadata::{Metadata, Value};
 
 use self::said::Said;
@@ -39,7 +41,9 @@ pub fn told(status: Option<u16>, headers: &[(String, String)], body: &[u8]) -> F
     ];
     let own = own.into_iter().filter_map(|(key, value)| Some((key, value?)));
     let metadata = Metadata::fitted(own).joined(&metadata(headers));
-    Failed { kind, message, retry_after_ms, metadata }
+    let is_too_long = kind == FailureKind::ContextTooLong;
+    let limit_tokens = is_too_long.then(|| limit::limit_tokens(&said)).flatten();
+    Failed { kind, message, retry_after_ms, limit_tokens, metadata }
 }
 
 /// What a reply's headers tell about it: its request id and what is left of the rate limits.

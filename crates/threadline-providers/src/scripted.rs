@@ -158,6 +158,7 @@ impl Shared {
             provider: SCRIPTED.into(),
             kind: FailureKind::Refused,
             retry_after_ms: None,
+            limit_tokens: None,
             message,
             metadata: Metadata::new(),
             source: None,

@@ -11,12 +11,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::stream;
-use memchr::memmem;
 use threadline_core::history::fact::{Digest, FailureKind};
 use threadline_core::provider::{Delta, DeltaStream, Prepared, Provider, Request};
+use threadline_core::redact::{Redactor, Secrets};
 
 use self::reading::Reading;
-use crate::access::{Access, KeyHeader, Secret};
+use crate::access::{Access, KeyHeader};
 use crate::capture::{Capture, Captured, Recording};
 use crate::dialect;
 use crate::failed::Failed;
@@ -37,6 +37,8 @@ struct Parts {
     http: Http,
     accesses: BTreeMap<Arc<str>, Arc<Access>>,
     capture: Option<Arc<Capture>>,
+    /// Where keys become known, so that they are redacted.
+    secrets: Arc<Secrets>,
 }
 
 impl Wired {
@@ -46,7 +48,16 @@ impl Wired {
         accesses: BTreeMap<Arc<str>, Arc<Access>>,
         capture: Option<Arc<Capture>>,
     ) -> Self {
-        Self { parts: Arc::new(Parts { http, accesses, capture }) }
+        Self { parts: Arc::new(Parts { http, accesses, capture, secrets: Arc::default() }) }
+    }
+
+    /// The same, adding each key to these secrets before it is sent.
+    #[must_use]
+    pub fn with_secrets(mut self, secrets: Arc<Secrets>) -> Self {
+        if let Some(parts) = Arc::get_mut(&mut self.parts) {
+            parts.secrets = secrets;
+        }
+        self
     }
 }
 
@@ -173,9 +184,14 @@ fn make(parts: &Parts, request: &Request) -> Result<(Made, Prepared), Failed> {
 async fn send(parts: &Parts, made: Made) -> Result<(Reading, Delta), Failed> {
     let Made { access, model, headers, body, names } = made;
     let key = match &access.key {
-        Some((header, key)) => Some((*header, key.resolve().await?)),
+        Some((header, key)) => {
+            let secret = key.resolve().await?;
+            parts.secrets.add(&key.label(), secret.reveal());
+            Some((*header, secret))
+        }
         None => None,
     };
+    let redactor = parts.secrets.redactor();
     let mut recording = parts.capture.as_ref().and_then(|capture| {
         let request = Captured {
             method: "POST",
@@ -184,7 +200,7 @@ async fn send(parts: &Parts, made: Made) -> Result<(Reading, Delta), Failed> {
             key_header: key.as_ref().map(|(header, _)| header_name(*header)),
             body: body.clone(),
         };
-        capture.begin(&model, request, key.as_ref().map(|(_, key)| key))
+        capture.begin(&model, request, Arc::clone(&redactor))
     });
     let secret = key.as_ref().map(|(header, key)| (*header, key));
     let call = Call { url: &access.url, headers: &headers, key: secret };
@@ -192,7 +208,7 @@ async fn send(parts: &Parts, made: Made) -> Result<(Reading, Delta), Failed> {
     if let Some(recording) = &mut recording {
         recording.head(answer.status, &answer.headers);
     }
-    if let Some(failed) = no_stream(&mut answer, recording.as_mut(), secret).await {
+    if let Some(failed) = no_stream(&mut answer, recording.as_mut(), &redactor).await {
         return Err(failed);
     }
     let head = reply::metadata(&answer.headers);
@@ -206,7 +222,7 @@ async fn send(parts: &Parts, made: Made) -> Result<(Reading, Delta), Failed> {
 async fn no_stream(
     answer: &mut Answer,
     recording: Option<&mut Recording>,
-    key: Option<(KeyHeader, &Secret)>,
+    redactor: &Redactor,
 ) -> Option<Failed> {
     let is_good = (200..300).contains(&answer.status);
     let content_type = reply::header(&answer.headers, "content-type").unwrap_or_default();
@@ -217,29 +233,13 @@ async fn no_stream(
     if let Some(recording) = recording {
         recording.bytes(&Bytes::copy_from_slice(&body));
     }
-    let body = key.map_or_else(|| body.clone(), |(_, key)| without(&body, key));
+    // Some servers repeat the key.
+    let body = redactor.redact_bytes(&body);
     Some(if is_good {
         odd::told(content_type, &answer.headers, &body)
     } else {
         reply::told(Some(answer.status), &answer.headers, &body)
     })
-}
-
-/// A body without the key, which some servers repeat.
-fn without(body: &[u8], key: &Secret) -> Vec<u8> {
-    let key = key.reveal().as_bytes();
-    if key.is_empty() {
-        return body.to_vec();
-    }
-    let mut out = Vec::with_capacity(body.len());
-    let mut from = 0;
-    for found in memmem::find_iter(body, key) {
-        out.extend_from_slice(body.get(from..found).unwrap_or_default());
-        out.extend_from_slice(b"<redacted>");
-        from = found + key.len();
-    }
-    out.extend_from_slice(body.get(from..).unwrap_or_default());
-    out
 }
 
 const fn header_name(header: KeyHeader) -> &'static str {

@@ -12,7 +12,7 @@ use threadline_core::drive::{
 use threadline_core::history::entry::Entry;
 use threadline_core::id::{ConversationId, Seq};
 use threadline_core::inbox::{Item, ItemNumber};
-use threadline_core::store::{Lease, OpenError, StoreError, open_with_widgets};
+use threadline_core::store::{Lease, OpenError, StoreError, open_with_widgets, verified_entries};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::door::{Before, Door, Offer};
@@ -30,7 +30,8 @@ const CLOCK_MS: u64 = 30_000;
 pub struct Drive {
     world: Arc<World>,
     conversation: ConversationId,
-    driver: Driver,
+    /// Boxed to keep the futures of all callers small.
+    driver: Box<Driver>,
     /// The time of the last entry: to the driver time does not go back, whatever the clock says.
     latest: Timestamp,
     lease: Lease,
@@ -109,14 +110,15 @@ impl Drive {
             world.store.acquire_unattended(id, world.pace.lease_ms).await?
         };
         let circumstances = Circumstances { attended, predecessor: lease.predecessor };
-        let (active_at, opening) = match opening(&world, id, circumstances).await {
-            Ok(opening) => opening,
+        // Boxed to keep the futures of all callers small.
+        let (active_at, opening, waiting) = match Box::pin(begin(&world, id, circumstances)).await {
+            Ok(begun) => begun,
             Err(error) => {
                 world.store.release(&lease).await?;
                 return Err(error.into());
             }
         };
-        let driver = Driver::new(id, Arc::clone(&world.setting), opening);
+        let driver = Box::new(Driver::new(id, Arc::clone(&world.setting), opening));
         let head = driver.history().head();
         let work = Work::new(Arc::clone(&world), id, Arc::clone(&feed), head);
         let look_at = now + Duration::from_millis(world.pace.inbox_ms);
@@ -145,7 +147,6 @@ impl Drive {
             rest: None,
             stopped: None,
         };
-        let waiting = drive.world.store.waiting(id, ItemNumber(0), ITEMS).await?;
         drive.arrived(&waiting);
         if std::mem::take(&mut drive.look_again) {
             drive.look();
@@ -235,9 +236,15 @@ impl Drive {
 
     /// Gives the lease back, so that others can go on at once.
     pub async fn release(self) -> Result<(), StoreError> {
-        let Self { world, lease, work, .. } = self;
+        let store = Arc::clone(&self.world.store);
+        store.release(&self.end().await).await
+    }
+
+    /// Ends all that is under way; gives the lease, which is still held.
+    pub(crate) async fn end(self) -> Lease {
+        let Self { lease, work, .. } = self;
         work.end().await;
-        world.store.release(&lease).await
+        lease
     }
 
     /// Looks into the inbox at once.
@@ -357,8 +364,13 @@ impl Drive {
             Done::Streamed(streamed) => Some(self.work.streamed(*streamed)),
             Done::Inbox(items) => {
                 self.looking = false;
-                // Whoever could not look does not know that there is nothing.
-                self.knocked &= items.is_ok();
+                if let Err(error) = &items {
+                    // After a failed read nothing is known about the inbox.
+                    self.knocked = false;
+                    if error.damage().is_some() {
+                        self.stopped = Some(Stopped::Store(error.to_string()));
+                    }
+                }
                 let items = items.unwrap_or_default();
                 self.arrived(&items);
                 if std::mem::take(&mut self.look_again) {
@@ -506,6 +518,16 @@ impl Drive {
     }
 }
 
+/// What a driver begins with, the time of the last entry, and the items that wait.
+async fn begin(
+    world: &World,
+    id: ConversationId,
+    circumstances: Circumstances,
+) -> Result<(Timestamp, Opening, Vec<(ItemNumber, Item)>), OpenError> {
+    let (active_at, opening) = opening(world, id, circumstances).await?;
+    Ok((active_at, opening, world.store.waiting(id, ItemNumber(0), ITEMS).await?))
+}
+
 /// What a driver of a conversation begins with, and the time of the last entry. A person who has it
 /// driven takes it off hold.
 async fn opening(
@@ -521,10 +543,6 @@ async fn opening(
         world.store.lift_hold(id).await?;
     }
     let seqs: Vec<Seq> = Opening::needs(&history);
-    let records = world.store.records(id, &seqs).await?;
-    let mut entries = Vec::with_capacity(records.len());
-    for (record, seq) in records.iter().zip(seqs) {
-        entries.push(record.open().map_err(|source| OpenError::Unreadable { id, seq, source })?);
-    }
+    let entries = verified_entries(store, id, &seqs).await?;
     Ok((conversation.active_at, Opening { history, widgets, entries, circumstances }))
 }

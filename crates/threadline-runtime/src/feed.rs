@@ -5,9 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use threadline_core::drive::Notice;
 use threadline_core::history::entry::Entry;
-use threadline_core::history::record::UnreadableRecord;
 use threadline_core::id::{CallId, ConversationId, Seq};
-use threadline_core::store::{Page, Storage, StoreError};
+use threadline_core::store::{Page, Storage, StoreError, verified_page};
 use threadline_core::tool::ProgressReport;
 use tokio::sync::mpsc;
 use tokio::time::{Duration, Instant, sleep_until};
@@ -174,14 +173,12 @@ impl Watcher {
             return Ok(Some(entry));
         }
         let page = Page::forward(self.last.next(), PAGE);
-        let records = self.store.read(self.conversation, &page).await?;
-        if records.is_empty() {
+        let entries = verified_page(&*self.store, self.conversation, &page).await?;
+        if entries.is_empty() {
             self.stored = None;
             return Ok(None);
         }
-        let damaged = |error: UnreadableRecord| StoreError::Damaged(error.to_string());
-        let entries = records.iter().map(|record| record.open().map_err(damaged));
-        let mut entries = entries.collect::<Result<VecDeque<_>, _>>()?;
+        let mut entries = VecDeque::from(entries);
         let first = entries.pop_front();
         self.stored = Some(entries);
         Ok(first)

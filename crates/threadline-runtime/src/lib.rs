@@ -13,6 +13,7 @@ mod door;
 mod drive;
 mod feed;
 mod health;
+mod redact;
 mod runtime;
 mod thread;
 mod toolbox;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use threadline_core::clock::Timestamp;
-use threadline_core::drive::{Notice, Rest};
+use threadline_core::drive::{Notice, Rest, UnknownName};
 use threadline_core::history::batch::State as Doing;
 use threadline_core::history::fact::{AgentJoined, InstructionSet};
 use threadline_core::history::{History, Proposal, Refused, Stamp};
@@ -33,6 +33,8 @@ use crate::world::World;
 const HELD_MS: u64 = 250;
 /// How long drivers have to give their leases back when all driving ends.
 const STOP_MS: u64 = 3_000;
+/// How long to wait before a lease that could not be given back is tried again.
+const RELEASE_AGAIN_MS: u64 = 1_000;
 
 /// Drives conversations. Copies share what they drive.
 #[derive(Clone)]
@@ -95,6 +97,12 @@ pub struct NewAgent {
 /// Why a conversation could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum CreateError {
+    /// No agent was given.
+    #[error("a conversation needs at least one agent")]
+    NoAgent,
+    /// An agent names a tool or a widget that nothing provides.
+    #[error(transparent)]
+    UnknownName(#[from] UnknownName),
     /// It breaks a rule.
     #[error(transparent)]
     Refused(#[from] Refused),
@@ -120,10 +128,17 @@ impl Runtime {
         &self.0.world
     }
 
-    /// Begins a conversation with these agents.
+    /// Begins a conversation with these agents: at least one, and none may name a tool or a widget
+    /// that this runtime does not have.
     pub async fn create(&self, agents: &[NewAgent]) -> Result<ConversationId, CreateError> {
         let world = self.world();
         let (setting, at) = (&world.setting, world.clock.now());
+        if agents.is_empty() {
+            return Err(CreateError::NoAgent);
+        }
+        for agent in agents {
+            setting.check_names(&agent.joined, None)?;
+        }
         let id = ConversationId::new(at, &*setting.ids);
         let counter = &*setting.counter;
         let mut facts = Vec::new();
@@ -200,7 +215,8 @@ impl Runtime {
     }
 
     fn start_for(&self, id: ConversationId, attended: bool) {
-        let known = self.known(id);
+        let mut all = lock(&self.0.known);
+        let known = known_of(&mut all, id);
         let mut drives = false;
         known.state.send_modify(|state| {
             state.pokes += 1;
@@ -211,6 +227,9 @@ impl Runtime {
                 known.door.poke();
             }
         });
+        // The lock keeps `forget` from removing it before it is marked as driven, so that a
+        // conversation has at most one driver in this process.
+        drop(all);
         if !drives {
             return;
         }
@@ -248,22 +267,25 @@ impl Runtime {
     pub async fn settled(&self, id: ConversationId) -> Settled {
         let known = self.known(id);
         let mut state = known.state.subscribe();
-        loop {
+        let settled = loop {
             {
                 let state = state.borrow_and_update();
                 if let Some((pokes, settled)) = &state.settled
                     && *pokes >= state.pokes
                 {
-                    return settled.clone();
+                    break settled.clone();
                 }
                 if !state.driven {
-                    return Settled::Resting(Rest::Idle);
+                    break Settled::Resting(Rest::Idle);
                 }
             }
             if state.changed().await.is_err() {
-                return Settled::Resting(Rest::Idle);
+                break Settled::Resting(Rest::Idle);
             }
-        }
+        };
+        drop(state);
+        self.forget(id, &known, true);
+        settled
     }
 
     /// Whether a conversation that was started here is not driven because another process drives it.
@@ -300,12 +322,7 @@ impl Runtime {
     }
 
     fn known(&self, id: ConversationId) -> Arc<Known> {
-        let mut known = lock(&self.0.known);
-        let make = || {
-            let state = watch::Sender::new(State::default());
-            Arc::new(Known { feed: Arc::default(), door: Arc::default(), state })
-        };
-        Arc::clone(known.entry(id).or_insert_with(make))
+        known_of(&mut lock(&self.0.known), id)
     }
 
     /// Drives a conversation until it rests and nobody needs it any more.
@@ -345,7 +362,7 @@ impl Runtime {
                 break;
             }
         }
-        self.forget(id, &known);
+        self.forget(id, &known, false);
     }
 
     /// Takes the lease, drives to rest, and keeps at hand for a while. None if something came
@@ -367,13 +384,41 @@ impl Runtime {
             }
             return Err(panic);
         }
-        let rest = driven?;
+        let rest = match driven {
+            Ok(rest) => rest,
+            Err(error) => {
+                // Others need not wait until the lease expires. A lost lease is not touched.
+                self.give_back(drive).await;
+                return Err(error);
+            }
+        };
         let wakes_at = drive.wakes_at();
-        drive.release().await?;
+        self.give_back(drive).await;
         match rest {
             Some(rest) => self.wait_without_lease(known, *settled, rest, wakes_at).await,
             None => Ok(Some(Rest::Idle)),
         }
+    }
+
+    /// Releases the lease of a conversation. If the store fails, a background task tries again until
+    /// the lease expires: a lease that is not released blocks every driver, this process included.
+    async fn give_back(&self, drive: Drive) {
+        let lease = drive.end().await;
+        let Err(error) = self.world().store.release(&lease).await else { return };
+        let (id, runtime) = (lease.conversation, self.clone());
+        tracing::warn!(target: "History", conversation = %id, %error, "could not give a lease back");
+        let runs_out = Instant::now() + Duration::from_millis(self.world().pace.lease_ms);
+        lock(&self.0.tasks).spawn(async move {
+            while Instant::now() < runs_out && !runtime.0.stopping.is_cancelled() {
+                tokio::time::sleep(Duration::from_millis(RELEASE_AGAIN_MS)).await;
+                match runtime.world().store.release(&lease).await {
+                    Ok(()) => return,
+                    Err(error) => {
+                        tracing::debug!(target: "History", conversation = %id, %error, "still holds a lease");
+                    }
+                }
+            }
+        });
     }
 
     /// Drives to rest, and keeps at hand for a while. None if all driving ends before that.
@@ -437,14 +482,27 @@ impl Runtime {
         }
     }
 
-    /// Holds nothing of a conversation that is neither driven nor watched.
-    fn forget(&self, id: ConversationId, known: &Known) {
+    /// Drops the state of a conversation that is neither driven nor watched. A failure is kept until
+    /// a caller of [`Runtime::settled`] has seen it.
+    fn forget(&self, id: ConversationId, known: &Arc<Known>, failure_seen: bool) {
         let mut all = lock(&self.0.known);
-        let driven = known.state.borrow().driven;
-        if !driven && known.state.receiver_count() == 0 && !known.feed.is_watched() {
+        let state = known.state.borrow();
+        let failed = matches!(state.settled, Some((_, Settled::Failed(_))));
+        let holds = state.driven || (failed && !failure_seen);
+        drop(state);
+        let is_held = all.get(&id).is_some_and(|held| Arc::ptr_eq(held, known));
+        if is_held && !holds && known.state.receiver_count() == 0 && !known.feed.is_watched() {
             all.remove(&id);
         }
     }
+}
+
+fn known_of(all: &mut BTreeMap<ConversationId, Arc<Known>>, id: ConversationId) -> Arc<Known> {
+    let make = || {
+        let state = watch::Sender::new(State::default());
+        Arc::new(Known { feed: Arc::default(), door: Arc::default(), state })
+    };
+    Arc::clone(all.entry(id).or_insert_with(make))
 }
 
 /// What comes of driving; a panic is an error, too.

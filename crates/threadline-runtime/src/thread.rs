@@ -6,9 +6,8 @@ use async_trait::async_trait;
 use threadline_core::history::entry::Entry;
 use threadline_core::history::fact::Digest;
 use threadline_core::history::path::Path;
-use threadline_core::history::record::UnreadableRecord;
 use threadline_core::id::{AgentId, ConversationId, Seq};
-use threadline_core::store::{Direction, Page, Query, Storage, StoreError};
+use threadline_core::store::{Direction, Page, Query, Storage, StoreError, verified_page};
 use threadline_core::tool::ThreadReader;
 
 /// How many records are read at a time.
@@ -32,10 +31,7 @@ impl StoredThread {
 
     /// The last entry of a page and those of its entries that count; none if the page is empty.
     async fn read(&self, path: &Path, page: Page) -> Result<Option<(Seq, Vec<Entry>)>, StoreError> {
-        let records = self.store.read(self.conversation, &page).await?;
-        let damaged = |error: UnreadableRecord| StoreError::Damaged(error.to_string());
-        let entries = records.iter().map(|record| record.open().map_err(damaged));
-        let mut entries = entries.collect::<Result<Vec<_>, _>>()?;
+        let mut entries = verified_page(&*self.store, self.conversation, &page).await?;
         let Some(last) = entries.last().map(|entry| entry.seq) else { return Ok(None) };
         entries.retain(|entry| entry.seq <= self.until && path.contains(entry.seq));
         Ok(Some((last, entries)))

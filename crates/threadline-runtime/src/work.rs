@@ -13,6 +13,7 @@ use threadline_core::history::fact::{Digest, FailureKind};
 use threadline_core::id::{AgentId, CallId, ConversationId, Seq};
 use threadline_core::inbox::{Item, ItemNumber};
 use threadline_core::provider::{Delta, DeltaStream, ProviderError, Request};
+use threadline_core::redact::Secrets;
 use threadline_core::store::{
     Lease, Recall, StoreError, gather_recap, past_with_widgets, read_media,
 };
@@ -23,6 +24,7 @@ use crate::at_hand::AtHand;
 use crate::change::{ChangeRecorder, ChangeRequest};
 use crate::feed::{Feed, News};
 use crate::health::Watched;
+use crate::redact::{self, RedactedAnswer};
 use crate::thread::StoredThread;
 use crate::toolbox::kept;
 use crate::world::World;
@@ -274,7 +276,7 @@ impl Work {
         self.watched.insert(ticket, Watched::new(Arc::clone(&self.world.observer), model));
         let wanted = wanted_media(&request.context, &request.target.profile);
         if wanted.is_empty() {
-            let stream = self.world.provider.invoke(request);
+            let stream = invoked(&self.world, request);
             self.pump(agent, ticket, stream);
         } else {
             self.invoke_with(agent, ticket, request, wanted);
@@ -294,7 +296,7 @@ impl Work {
         self.streams.insert(ticket, abort);
         let first = async move {
             request.media = read_media(&*world.store, &wanted).await?;
-            Ok::<_, StoreError>(world.provider.invoke(request).into_future().await)
+            Ok::<_, StoreError>(invoked(&world, request).into_future().await)
         };
         let first = Abortable::new(first, registration);
         self.push(async move {
@@ -399,7 +401,13 @@ impl Work {
         tracing::debug!(target: "Tools", conversation = %self.conversation, call = %run.call, tool = %run.tool.name, "runs");
         self.push(async move {
             let (began, stop) = (Instant::now(), Duration::from_millis(world.pace.stop_ms));
-            let outcome = world.toolbox.run(&run, context, stop).await;
+            let redactor = world.secrets.redactor();
+            let outcome = match redactor.placeholder_in(&run.arguments) {
+                Some(name) => redact::refused(name),
+                None => world.toolbox.run(&run, context, stop).await,
+            };
+            // A call may have made a key known.
+            let outcome = redact::outcome(&world.secrets.redactor(), outcome);
             let outcome = kept(&*world.store, &run, outcome, began).await;
             tracing::debug!(target: "Tools", call = %run.call, ms = outcome.elapsed_ms, "has its outcome");
             Done::Event(Box::new(Event::Ran { call: run.call, outcome }))
@@ -412,7 +420,10 @@ impl Work {
         self.push(async move {
             let began = Instant::now();
             let outcome = match world.toolbox.reconcile(&run, context).await {
-                Some(outcome) => Some(kept(&*world.store, &run, outcome, began).await),
+                Some(outcome) => {
+                    let outcome = redact::outcome(&world.secrets.redactor(), outcome);
+                    Some(kept(&*world.store, &run, outcome, began).await)
+                }
                 None => None,
             };
             Done::Event(Box::new(Event::Reconciled { call: run.call, outcome }))
@@ -436,7 +447,11 @@ impl Work {
             at: run.at,
             thread: Arc::new(thread),
             cancel: cancel.clone(),
-            progress: Arc::new(Reports { call: run.call, feed: Arc::clone(&self.feed) }),
+            progress: Arc::new(Reports {
+                call: run.call,
+                feed: Arc::clone(&self.feed),
+                secrets: Arc::clone(&self.world.secrets),
+            }),
             files: FileLog {
                 recorder: Arc::new(ChangeRecorder {
                     call: run.call,
@@ -462,6 +477,11 @@ impl Work {
     }
 }
 
+/// Asks a model; its answer comes without secrets.
+fn invoked(world: &World, request: Request) -> DeltaStream {
+    RedactedAnswer::stream(world.provider.invoke(request), Arc::clone(&world.secrets))
+}
+
 async fn keep(world: &World, id: ConversationId, standing: &Standing, for_good: bool) {
     if let Err(error) = world.store.keep_snapshot(id, &standing.snapshot(), for_good).await {
         tracing::debug!(target: "History", %error, "a snapshot was not kept");
@@ -472,10 +492,12 @@ async fn keep(world: &World, id: ConversationId, standing: &Standing, for_good: 
 struct Reports {
     call: CallId,
     feed: Arc<Feed>,
+    secrets: Arc<Secrets>,
 }
 
 impl Progress for Reports {
     fn report(&self, report: ProgressReport) {
+        let report = redact::report(&self.secrets.redactor(), &report);
         self.feed.tell(News::Progress { call: self.call, report });
     }
 }

@@ -8,6 +8,7 @@ use threadline_core::history::fact::WorkspaceSet;
 use threadline_core::id::IdSource;
 use threadline_core::policy::Rule;
 use threadline_core::provider::{Models, Provider};
+use threadline_core::redact::Secrets;
 use threadline_core::store::Storage;
 use threadline_core::tokens::TokenCounter;
 use threadline_core::tool::Tool;
@@ -30,6 +31,8 @@ pub struct World {
     pub setting: Arc<Setting>,
     /// How fast things go.
     pub pace: Pace,
+    /// The secrets that are redacted in answers and results.
+    pub secrets: Arc<Secrets>,
     /// How models are doing.
     pub(crate) observer: Arc<Observer>,
 }
@@ -88,7 +91,8 @@ impl World {
         let setting =
             Setting { ids, counter, models, tools: toolset, widgets, limits, policy, workspace };
         let (toolbox, setting) = (Toolbox::new(tools), Arc::new(setting));
-        Ok(Self { store, provider, toolbox, clock, setting, pace: Pace::default(), observer })
+        let (pace, secrets) = (Pace::default(), Arc::default());
+        Ok(Self { store, provider, toolbox, clock, setting, pace, secrets, observer })
     }
 
     /// The same world with other limits.
@@ -110,6 +114,12 @@ impl World {
     pub fn with_workspace(self, workspace: Option<WorkspaceSet>) -> Self {
         let setting = Arc::new(Setting { workspace, ..again(&self.setting) });
         Self { setting, ..self }
+    }
+
+    /// The same world with these secrets, which may still become known.
+    #[must_use]
+    pub fn with_secrets(self, secrets: Arc<Secrets>) -> Self {
+        Self { secrets, ..self }
     }
 
     /// The same world at another pace.

@@ -4,4 +4,5 @@
 //! - [`sqlite`]: one file, durable when an append returns.
 
 pub mod memory;
+pub mod private_file;
 pub mod sqlite;

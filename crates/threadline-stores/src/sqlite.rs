@@ -68,6 +68,7 @@ use writer::{IdleWork, Poison, Writer, stopped};
 const SWEEPS_AT_OPEN: usize = 8;
 
 /// How a SQLite store is opened.
+#[derive(Clone)]
 pub struct SqliteOptions {
     /// The file. It is made if it is not there, with the folder it is in.
     pub path: PathBuf,
@@ -139,7 +140,8 @@ pub struct SqliteStore {
     // Dropped in this order: readers first, so that the writer closes the file last and brings the
     // write-ahead log into it; then the owner is gone.
     reading: Arc<Reading>,
-    writer: Writer,
+    /// None if the store was opened only to be read.
+    writer: Option<Writer>,
     _run_file: Option<RunFile>,
     run_name: String,
     run_folder: Option<RunFolder>,
@@ -163,9 +165,20 @@ struct Reading {
 impl SqliteStore {
     /// Opens a store, and makes it if it is not there.
     pub fn open(options: SqliteOptions) -> Result<Self, StoreError> {
+        match Self::try_open(options.clone()) {
+            // SQLite reports a failed read as corruption: reading the file tells them apart.
+            Err(StoreError::Damaged(_)) if options.vfs.is_none() => {
+                connection::read_through(&options.path)?;
+                Self::try_open(options)
+            }
+            opened => opened,
+        }
+    }
+
+    fn try_open(options: SqliteOptions) -> Result<Self, StoreError> {
         let SqliteOptions { path, tenant, owner, clock, ids, vfs, durability } = options;
         let run_folder = vfs.is_none().then(|| RunFolder::of(&path));
-        let place = Place { path, vfs, durability };
+        let place = Place { path, vfs, durability, immutable: false };
         place.check()?;
         let opening = run_folder.as_ref().map(RunFolder::lock).transpose()?;
         let connection = place.open_writer()?;
@@ -197,7 +210,7 @@ impl SqliteStore {
             checksums: Mutex::default(),
         });
         Ok(Self {
-            writer,
+            writer: Some(writer),
             reading,
             _run_file: run_file,
             run_name,
@@ -212,6 +225,46 @@ impl SqliteStore {
         })
     }
 
+    /// Opens a store that is there only to be read: where the file or its folder may not be written,
+    /// where the disk is full, or while another process keeps the file locked. Nothing is made or
+    /// changed; whatever would write is refused ([`StoreError::ReadOnly`]).
+    ///
+    /// If there is no write-ahead log and none can be created, the file is opened as immutable; no
+    /// process may write to it meanwhile.
+    pub fn open_read_only(options: SqliteOptions) -> Result<Self, StoreError> {
+        let SqliteOptions { path, tenant, owner, clock, ids, vfs, durability } = options;
+        let place = Place { path, vfs, durability, immutable: false };
+        place.check()?;
+        let (connection, place) = place.open_only_to_read()?;
+        let tenant = tenant.0.as_bytes();
+        let number = connection
+            .query_row("SELECT num FROM tenant WHERE id = ?1", [tenant], |row| row.get(0))
+            .optional()
+            .map_err(|error| place.explain(store_error("open the store", error)))?;
+        drop(connection);
+        let reading = Arc::new(Reading {
+            readers: Readers::new(place),
+            turns: Semaphore::new(READERS),
+            places: Arc::default(),
+            checksums: Mutex::default(),
+        });
+        Ok(Self {
+            reading,
+            writer: None,
+            _run_file: None,
+            run_name: run_name(ids.as_ref()),
+            run_folder: None,
+            // One that never wrote here has no conversations; no tenant has the number zero.
+            tenant: number.unwrap_or(0),
+            owner,
+            clock,
+            ids,
+            poison: Poison::default(),
+            uploads: Mutex::default(),
+            stages: Mutex::default(),
+        })
+    }
+
     /// Writes in a transaction, and answers when it is durable. The work may be done more than once,
     /// each time as if it had not been done before.
     async fn write<T: Send + 'static>(
@@ -220,7 +273,37 @@ impl SqliteStore {
         bytes: usize,
         work: impl FnMut(&Sqlite) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.writer.call(doing, bytes, work).await
+        self.writer()?.call(doing, bytes, work).await
+    }
+
+    /// The same, for one conversation.
+    async fn write_of<T: Send + 'static>(
+        &self,
+        id: ConversationId,
+        doing: &'static str,
+        bytes: usize,
+        work: impl FnMut(&Sqlite) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.write(doing, bytes, work).await.map_err(|error| error.of_conversation(id))
+    }
+
+    /// The writer, unless the store was opened only to be read.
+    fn writer(&self) -> Result<&Writer, StoreError> {
+        self.writer.as_ref().ok_or_else(|| {
+            StoreError::ReadOnly(
+                "it was opened only to be read, because it cannot be written".into(),
+            )
+        })
+    }
+
+    /// Reads of one conversation.
+    async fn read_of<T: Send + 'static>(
+        &self,
+        id: ConversationId,
+        doing: &'static str,
+        work: impl FnOnce(&Sqlite) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.read_store(doing, work).await.map_err(|error| error.of_conversation(id))
     }
 
     /// Reads at one moment of the store, with everything whose write was answered.
@@ -291,7 +374,7 @@ impl Store for SqliteStore {
         first: &Batch,
     ) -> Result<(), StoreError> {
         let (tenant, ready) = (self.tenant, Ready::new(first)?);
-        self.write("begin a conversation", ready.bytes, move |connection| {
+        self.write_of(id, "begin a conversation", ready.bytes, move |connection| {
             create::create(connection, tenant, id, base, &ready)
         })
         .await
@@ -299,7 +382,7 @@ impl Store for SqliteStore {
 
     async fn conversation(&self, id: ConversationId) -> Result<Conversation, StoreError> {
         let tenant = self.tenant;
-        self.read_store("read a conversation", move |connection| {
+        self.read_of(id, "read a conversation", move |connection| {
             conversation::conversation(connection, tenant, id)
         })
         .await
@@ -307,7 +390,7 @@ impl Store for SqliteStore {
 
     async fn agents(&self, id: ConversationId) -> Result<Vec<AgentSums>, StoreError> {
         let tenant = self.tenant;
-        self.read_store("read the agents of a conversation", move |connection| {
+        self.read_of(id, "read the agents of a conversation", move |connection| {
             conversation::agents(connection, tenant, id)
         })
         .await
@@ -323,7 +406,7 @@ impl Store for SqliteStore {
 
     async fn append(&self, lease: &Lease, batch: &Batch) -> Result<(), StoreError> {
         let (tenant, lease, ready) = (self.tenant, lease.clone(), Ready::new(batch)?);
-        let ready = ready.apart()?;
+        let (id, ready) = (lease.conversation, ready.apart()?);
         tracing::debug!(
             target: "History",
             conversation = %lease.conversation,
@@ -331,8 +414,8 @@ impl Store for SqliteStore {
             head = ready.head.0,
             "appends"
         );
-        let around = self.writer.around();
-        self.write("append to a history", ready.bytes, move |connection| {
+        let around = self.writer()?.around();
+        self.write_of(id, "append to a history", ready.bytes, move |connection| {
             append::append(connection, &around, tenant, &lease, &ready)
         })
         .await
@@ -340,7 +423,7 @@ impl Store for SqliteStore {
 
     async fn read(&self, id: ConversationId, page: &Page) -> Result<Vec<Record>, StoreError> {
         let (tenant, page) = (self.tenant, *page);
-        self.read_store("read a history", move |connection| {
+        self.read_of(id, "read a history", move |connection| {
             read::read(connection, tenant, id, &page)
         })
         .await
@@ -349,7 +432,7 @@ impl Store for SqliteStore {
     async fn records(&self, id: ConversationId, seqs: &[Seq]) -> Result<Vec<Record>, StoreError> {
         let (tenant, seqs) = (self.tenant, seqs.to_vec());
         let places = Arc::clone(&self.reading.places);
-        self.read_store("read entries", move |connection| {
+        self.read_of(id, "read entries", move |connection| {
             read::records(connection, &places, (tenant, id), &seqs)
         })
         .await
@@ -363,7 +446,7 @@ impl Store for SqliteStore {
         rows: usize,
     ) -> Result<Vec<OutlineRow>, StoreError> {
         let (tenant, places) = (self.tenant, Arc::clone(&self.reading.places));
-        self.read_store("read an outline", move |connection| {
+        self.read_of(id, "read an outline", move |connection| {
             outline::path(connection, &places, (tenant, id), agent, (from, rows))
         })
         .await
@@ -376,7 +459,7 @@ impl Store for SqliteStore {
         seqs: &[Seq],
     ) -> Result<Vec<OutlineRow>, StoreError> {
         let (tenant, seqs) = (self.tenant, seqs.to_vec());
-        self.read_store("read an outline", move |connection| {
+        self.read_of(id, "read an outline", move |connection| {
             outline::at(connection, tenant, id, agent, &seqs)
         })
         .await
@@ -389,7 +472,7 @@ impl Store for SqliteStore {
         rows: usize,
     ) -> Result<Vec<OutlineRow>, StoreError> {
         let tenant = self.tenant;
-        self.read_store("read an outline", move |connection| {
+        self.read_of(id, "read an outline", move |connection| {
             outline::ledger(connection, tenant, id, after, rows)
         })
         .await
@@ -397,7 +480,7 @@ impl Store for SqliteStore {
 
     async fn rewinds(&self, id: ConversationId, after: Seq) -> Result<Vec<(Seq, Seq)>, StoreError> {
         let tenant = self.tenant;
-        self.read_store("read the rewinds of a conversation", move |connection| {
+        self.read_of(id, "read the rewinds of a conversation", move |connection| {
             let open = Open::get(connection, tenant, id)?;
             Ok(read::rewinds(connection, open, after)?)
         })
@@ -410,6 +493,7 @@ impl Store for SqliteStore {
             taker.acquire(connection, id, claim, living)
         })
         .await
+        .map_err(|error| error.of_conversation(id))
     }
 
     async fn acquire_unattended(
@@ -433,16 +517,17 @@ impl Store for SqliteStore {
     }
 
     async fn renew(&self, lease: &Lease, ttl_ms: u64) -> Result<Lease, StoreError> {
-        let lease = lease.clone();
+        let (id, lease) = (lease.conversation, lease.clone());
         self.lease("keep a lease", ttl_ms, move |taker, connection, _| {
             taker.renew(connection, &lease)
         })
         .await
+        .map_err(|error| error.of_conversation(id))
     }
 
     async fn release(&self, lease: &Lease) -> Result<(), StoreError> {
         let (tenant, lease) = (self.tenant, lease.clone());
-        self.write("give a lease back", 0, move |connection| {
+        self.write_of(lease.conversation, "give a lease back", 0, move |connection| {
             lease::release(connection, tenant, &lease)
         })
         .await
@@ -458,7 +543,7 @@ impl Store for SqliteStore {
 
     async fn enqueue(&self, id: ConversationId, item: &Item) -> Result<Queued, StoreError> {
         let (tenant, item, now) = (self.tenant, item.clone(), self.clock.now());
-        self.write("put an item into an inbox", 0, move |connection| {
+        self.write_of(id, "put an item into an inbox", 0, move |connection| {
             inbox::enqueue(connection, tenant, id, &item, now)
         })
         .await
@@ -474,10 +559,17 @@ impl Store for SqliteStore {
         let work = move |connection: &Sqlite| inbox::waiting(connection, tenant, id, after, most);
         // It is small, and mostly asked for right after it was written: the connection that writes
         // has it at hand.
-        match self.writer.read_at_once(work) {
-            Ok(answer) => answer.map_err(|error| error.into_store_error(doing)),
-            Err(work) => self.read_store(doing, work).await,
-        }
+        let work = match &self.writer {
+            Some(writer) => match writer.read_at_once(work) {
+                Ok(answer) => {
+                    let failed = |error: Failure| error.into_store_error(doing);
+                    return answer.map_err(|error| failed(error).of_conversation(id));
+                }
+                Err(work) => work,
+            },
+            None => work,
+        };
+        self.read_of(id, doing, work).await
     }
 
     async fn snapshot(
@@ -486,7 +578,7 @@ impl Store for SqliteStore {
         at_most: Seq,
     ) -> Result<Option<Snapshot>, StoreError> {
         let tenant = self.tenant;
-        self.read_store("read a snapshot", move |connection| {
+        self.read_of(id, "read a snapshot", move |connection| {
             snapshot::newest(connection, tenant, id, at_most)
         })
         .await
@@ -499,7 +591,7 @@ impl Store for SqliteStore {
         for_good: bool,
     ) -> Result<(), StoreError> {
         let (tenant, snapshot) = (self.tenant, snapshot.clone());
-        self.write("keep a snapshot", snapshot.history.len(), move |connection| {
+        self.write_of(id, "keep a snapshot", snapshot.history.len(), move |connection| {
             snapshot::keep(connection, tenant, id, &snapshot, for_good)
         })
         .await

@@ -15,13 +15,24 @@ const LINE_BYTES: usize = 400;
 const CHANGES_CAP: usize = 1000;
 /// How many comparisons are made at most to find it.
 const COST_CAP: usize = 20_000_000;
+/// How many lines of each text may differ, between the lines that both begin and end with, for
+/// them to be compared one by one. Of more lines only so many are held.
+const LINES_CAP: usize = 250_000;
 
 /// What changed between two texts.
+///
+/// It holds only the lines that differ and those around them, so that it takes a few megabytes at
+/// most, whatever the texts are.
 #[derive(Debug)]
 pub(crate) struct Diff<'a> {
     before: Vec<&'a str>,
     after: Vec<&'a str>,
+    /// How many lines there are in both texts before those that are held.
+    skipped: usize,
+    /// What changed, among the lines that are held.
     blocks: Vec<Block>,
+    /// How many lines went and came after those that are held.
+    more: (usize, usize),
     /// Whether the two differ in how lines end, so that the ends are worth showing.
     ends_shown: bool,
 }
@@ -38,35 +49,56 @@ impl<'a> Diff<'a> {
     /// may show more than the least.
     pub(crate) fn of(before: &'a str, after: &'a str) -> Self {
         let ends_shown = before.contains("\r\n") != after.contains("\r\n");
-        let before = before.split_inclusive('\n').collect::<Vec<_>>();
-        let after = after.split_inclusive('\n').collect::<Vec<_>>();
-        let blocks = blocks(&before, &after);
-        Self { before, after, blocks, ends_shown }
+        let same = |(one, other): &(&str, &str)| one == other;
+        let (mut head, mut head_bytes) = (0, 0);
+        for (line, _) in lines(before).zip(lines(after)).take_while(same) {
+            head += 1;
+            head_bytes += line.len();
+        }
+        let rest = |text: &'a str| text.get(head_bytes..).unwrap_or_default();
+        let tail = lines(rest(before)).rev().zip(lines(rest(after)).rev()).take_while(same);
+        let tail_bytes = tail.map(|(line, _)| line.len()).sum();
+        let mut before = Window::new(before, head_bytes, tail_bytes);
+        let mut after = Window::new(after, head_bytes, tail_bytes);
+        let context = before.lines.len();
+        let all_held = before.hold_changed() & after.hold_changed();
+        let blocks = if all_held {
+            before.lines.extend(lines(before.tail).take(CONTEXT_LINES));
+            after.lines.extend(lines(after.tail).take(CONTEXT_LINES));
+            blocks(&before.lines, &after.lines)
+        } else {
+            vec![Block { before: context..before.lines.len(), after: context..after.lines.len() }]
+        };
+        let more = (before.more, after.more);
+        let (before, after) = (before.lines, after.lines);
+        Self { before, after, skipped: head - context, blocks, more, ends_shown }
     }
 
     /// How many lines came.
     pub(crate) fn added(&self) -> usize {
-        self.blocks.iter().map(|block| block.after.len()).sum()
+        self.blocks.iter().map(|block| block.after.len()).sum::<usize>() + self.more.1
     }
 
     /// How many lines went.
     pub(crate) fn removed(&self) -> usize {
-        self.blocks.iter().map(|block| block.before.len()).sum()
+        self.blocks.iter().map(|block| block.before.len()).sum::<usize>() + self.more.0
     }
 
     /// The changes as hunks of a unified diff, at most about so many bytes of them. What is left
     /// out is told.
     pub(crate) fn text(&self, cap_bytes: usize) -> String {
-        let lines = self.hunks().into_iter().flat_map(|hunk| self.hunk(hunk));
         let (mut text, mut left_out) = (String::new(), 0);
-        for line in lines {
-            if left_out == 0 && text.len() + line.len() < cap_bytes {
-                text.push_str(&line);
-                text.push('\n');
-            } else {
-                left_out += 1;
-            }
+        for hunk in self.hunks() {
+            self.hunk(hunk, &mut |line: &str| {
+                if left_out == 0 && text.len() + line.len() < cap_bytes {
+                    text.push_str(line);
+                    text.push('\n');
+                } else {
+                    left_out += 1;
+                }
+            });
         }
+        left_out += self.more.0 + self.more.1;
         text.truncate(text.trim_end_matches('\n').len());
         if left_out > 0 {
             let _ = write!(text, "\n[{} of the diff left out]", counted(left_out, "line"));
@@ -82,35 +114,71 @@ impl<'a> Diff<'a> {
         self.blocks.chunk_by(near).collect()
     }
 
-    fn hunk(&self, blocks: &[Block]) -> Vec<String> {
-        let (Some(first), Some(last)) = (blocks.first(), blocks.last()) else { return Vec::new() };
+    /// Gives the lines of a hunk one by one.
+    fn hunk(&self, blocks: &[Block], give: &mut dyn FnMut(&str)) {
+        let (Some(first), Some(last)) = (blocks.first(), blocks.last()) else { return };
         let head = first.before.start.min(CONTEXT_LINES);
         let tail = (self.before.len() - last.before.end).min(CONTEXT_LINES);
         let before = first.before.start - head..last.before.end + tail;
         let after = first.after.start - head..last.after.end + tail;
-        let mut lines = vec![format!("@@ -{} +{} @@", range(&before), range(&after))];
+        let range = |lines: &Range<usize>, more| {
+            range(&(self.skipped + lines.start..self.skipped + lines.end + more))
+        };
+        give(&format!("@@ -{} +{} @@", range(&before, self.more.0), range(&after, self.more.1)));
         let mut at = before.start;
         for block in blocks {
-            self.push(&mut lines, ' ', &self.before, at..block.before.start);
-            self.push(&mut lines, '-', &self.before, block.before.clone());
-            self.push(&mut lines, '+', &self.after, block.after.clone());
+            self.lines(' ', &self.before, at..block.before.start, give);
+            self.lines('-', &self.before, block.before.clone(), give);
+            self.lines('+', &self.after, block.after.clone(), give);
             at = block.before.end;
         }
-        self.push(&mut lines, ' ', &self.before, at..before.end);
-        lines
+        self.lines(' ', &self.before, at..before.end, give);
     }
 
-    fn push(&self, lines: &mut Vec<String>, sign: char, of: &[&str], range: Range<usize>) {
+    fn lines(&self, sign: char, of: &[&str], range: Range<usize>, give: &mut dyn FnMut(&str)) {
         for line in of.get(range).unwrap_or_default() {
             let text = line.strip_suffix('\n').unwrap_or(line);
             let bare = text.strip_suffix('\r').unwrap_or(text);
             let end = if self.ends_shown && bare.len() < text.len() { "␍" } else { "" };
-            lines.push(format!("{sign}{}{end}", shortened(bare, LINE_BYTES)));
+            give(&format!("{sign}{}{end}", shortened(bare, LINE_BYTES)));
             if !line.ends_with('\n') {
-                lines.push("\\ no line end at the end of the file".to_owned());
+                give("\\ no line end at the end of the file");
             }
         }
     }
+}
+
+/// The lines of a text that are held for a diff: those that differ, and some around them.
+struct Window<'a> {
+    lines: Vec<&'a str>,
+    /// The part that differs from the other text's.
+    changed: &'a str,
+    /// The part that both texts end with.
+    tail: &'a str,
+    /// How many lines of the changed part are not held.
+    more: usize,
+}
+
+impl<'a> Window<'a> {
+    /// Holds the last lines of what both texts begin with.
+    fn new(text: &'a str, head_bytes: usize, tail_bytes: usize) -> Self {
+        let (head, rest) = text.split_at_checked(head_bytes).unwrap_or((text, ""));
+        let (changed, tail) = rest.split_at_checked(rest.len() - tail_bytes).unwrap_or((rest, ""));
+        let mut context: Vec<&str> = lines(head).rev().take(CONTEXT_LINES).collect();
+        context.reverse();
+        Self { lines: context, changed, tail, more: 0 }
+    }
+
+    /// Holds the lines that differ, up to the cap; tells whether these are all.
+    fn hold_changed(&mut self) -> bool {
+        self.lines.extend(lines(self.changed).take(LINES_CAP));
+        self.more = lines(self.changed).skip(LINES_CAP).count();
+        self.more == 0
+    }
+}
+
+fn lines(text: &str) -> std::str::SplitInclusive<'_, char> {
+    text.split_inclusive('\n')
 }
 
 /// A range of lines as diffs write it: the first line, counted from 1, and how many. Of no lines

@@ -2,6 +2,7 @@
 //!
 //! - [`calculator`]: works out sums.
 //! - [`files`]: reads files of one folder, the workspace, and nothing outside of it.
+//! - [`memory`]: how much memory a call takes at most.
 //! - [`recall`]: reads again what was said earlier in the agent's own thread.
 //! - [`typed`]: tools from typed functions.
 //! - [`widgets`]: what an agent sees on its live screen: the time, the tasks, what is shared, its
@@ -32,6 +33,7 @@ mod diff;
 #[cfg(unix)]
 pub mod files;
 mod matching;
+pub mod memory;
 pub mod recall;
 #[cfg(test)]
 mod testing;

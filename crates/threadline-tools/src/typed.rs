@@ -19,6 +19,11 @@ use threadline_core::tool::{
     Handling, RunRules, Tool, ToolContext, ToolOutcome, ToolResult, ToolSpec,
 };
 
+use crate::text::shortened;
+
+/// How much is told of an error in a call's arguments.
+const ERROR_CAP_BYTES: usize = 1000;
+
 /// A tool that is a function.
 ///
 /// What only reads is allowed, all else asks a person, unless its [`spec`](Self::spec) is told
@@ -128,7 +133,11 @@ fn spec<A: JsonSchema>(name: &str, verdict: Verdict, handling: Handling) -> Tool
 /// Reads arguments. They were checked against the schema before; should they not fit all the
 /// same, the reason is for the model.
 pub fn read<A: DeserializeOwned>(arguments: &str) -> Result<A, String> {
-    serde_json::from_str(arguments).map_err(|error| format!("the arguments do not fit: {error}"))
+    // An error repeats the value that does not fit, however long it is.
+    serde_json::from_str(arguments).map_err(|error| {
+        let error = error.to_string();
+        format!("the arguments do not fit: {}", shortened(&error, ERROR_CAP_BYTES))
+    })
 }
 
 /// An answer that says what went wrong, to the model and to people.

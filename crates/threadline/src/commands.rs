@@ -36,7 +36,7 @@ use std::process::ExitCode;
 use crate::args::{Chat, Command, Dev, Wire};
 use crate::compose::Parts;
 use crate::config::Config;
-use crate::view::View;
+use crate::view::{View, remark};
 
 /// Runs a command.
 pub(crate) async fn run(
@@ -62,7 +62,15 @@ pub(crate) async fn run(
         Some(Command::Wire(Wire::Check(arguments))) => return wire::check::run(arguments, view),
         _ => {}
     }
-    let parts = Parts::open(config)?;
+    let parts = if command.as_ref().is_some_and(only_reads) {
+        let parts = Parts::open_to_read(config)?;
+        if let Some(why) = &parts.only_to_read {
+            remark(&format!("the database is opened only to be read: {why}"));
+        }
+        parts
+    } else {
+        Parts::open(config)?
+    };
     match command {
         None => return chat::run(&parts, config, &Chat::default(), view).await,
         Some(Command::Chat(arguments)) => {
@@ -111,4 +119,37 @@ pub(crate) async fn run(
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether a command needs no more than to read the database.
+fn only_reads(command: &Command) -> bool {
+    match command {
+        Command::List(_)
+        | Command::Show(_)
+        | Command::Context(_)
+        | Command::Search(_)
+        | Command::Verify(_)
+        | Command::Doctor(_)
+        | Command::Models(_)
+        | Command::Tools(_)
+        | Command::Trust(_)
+        | Command::Wire(_) => true,
+        Command::Export(export) => !export.r#move,
+        Command::Notebook(notebook) => !notebook.changes(),
+        Command::Workspace(workspace) => workspace.set.is_none(),
+        Command::Chat(_)
+        | Command::Run(_)
+        | Command::Resume(_)
+        | Command::Watch(_)
+        | Command::Send(_)
+        | Command::Approve(_)
+        | Command::Cancel(_)
+        | Command::Agents(_)
+        | Command::Fork(_)
+        | Command::Recap(_)
+        | Command::Policy(_)
+        | Command::Rewind(_)
+        | Command::Import(_)
+        | Command::Dev(_) => false,
+    }
 }

@@ -9,12 +9,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use anyhow::Context as _;
-use threadline::{RandomIds, Setup, SystemClock, sqlite};
+use threadline::{RandomIds, Setup, SystemClock, sqlite, sqlite_read_only};
 use threadline_core::clock::Clock as _;
 use threadline_core::history::Stamp;
 use threadline_core::history::state::Agent;
 use threadline_core::id::ConversationId;
 use threadline_core::provider::{Models, Provider};
+use threadline_core::redact::Secrets;
 use threadline_core::store::{self, Conversation, Filter, Listing, Sort, Storage, StoreError};
 use threadline_core::tokens::O200k;
 use threadline_providers::capture::Capture;
@@ -26,6 +27,7 @@ use crate::config::Config;
 use crate::config::environment::variable;
 use crate::offer::Offer;
 use crate::offer::market::Market;
+use crate::view::remark;
 
 use self::either::Either;
 
@@ -37,10 +39,14 @@ pub(crate) struct Parts {
     pub(crate) counter: O200k,
     /// The database file.
     pub(crate) db: PathBuf,
+    /// Why the database is open only to be read, if it is.
+    pub(crate) only_to_read: Option<String>,
 }
 
 /// How many conversations a short id is looked for among.
 const SHORT_ID_CAP: usize = 10_000;
+/// How many conversations are looked at a time for the last.
+const LAST_PAGE: usize = 8;
 /// The shortest beginning of an id that is taken for one.
 const SHORT_ID_MIN: usize = 4;
 /// How many conversations that are due are looked at for the models they ask.
@@ -53,15 +59,25 @@ const READING_PAUSE_MS: u64 = 15;
 impl Parts {
     /// Opens the database, and makes it if it is not there.
     pub(crate) fn open(config: &Config) -> anyhow::Result<Self> {
-        let store = sqlite(&config.db)
-            .with_context(|| format!("could not open the database {}", config.db.display()))?;
-        Ok(Self {
-            store,
-            ids: RandomIds,
-            clock: SystemClock,
-            counter: O200k,
-            db: config.db.clone(),
-        })
+        Ok(Self::of(config, sqlite(&config.db).with_context(|| unopened(config))?, None))
+    }
+
+    /// Opens the database for a command that only reads. One that cannot be written, because of its
+    /// permissions, a full disk or another process, is opened only to be read.
+    pub(crate) fn open_to_read(config: &Config) -> anyhow::Result<Self> {
+        let error = match sqlite(&config.db) {
+            Ok(store) => return Ok(Self::of(config, store, None)),
+            Err(error) => error,
+        };
+        match sqlite_read_only(&config.db) {
+            Ok(store) => Ok(Self::of(config, store, Some(error.to_string()))),
+            Err(_) => Err(error).with_context(|| unopened(config)),
+        }
+    }
+
+    fn of(config: &Config, store: Arc<dyn Storage>, only_to_read: Option<String>) -> Self {
+        let (ids, clock, counter) = (RandomIds, SystemClock, O200k);
+        Self { store, ids, clock, counter, db: config.db.clone(), only_to_read }
     }
 
     /// The models that can be asked.
@@ -145,7 +161,7 @@ impl Parts {
             Some(path) => Arc::new(Scripted::new(script(path)?)),
             None => Arc::new(Guide { pause_ms, ..Guide::default() }),
         };
-        setup.provider = provider(own, market)?;
+        setup.provider = provider(own, market, &setup.secrets)?;
         setup.models = Arc::clone(market) as Arc<dyn Models>;
         add_files(&mut setup, workspace.unwrap_or(Path::new(".")))?;
         if let Some(ledger) = &config.dev.ledger {
@@ -180,11 +196,7 @@ impl Parts {
     /// The conversation that a person means.
     pub(crate) async fn find(&self, meant: &str) -> anyhow::Result<Conversation> {
         if meant == "last" {
-            let newest = self.page(None, 1).await?.pop();
-            return newest.with_context(|| {
-                let db = self.db.display();
-                format!("there are no conversations in {db} yet; `threadline` begins one")
-            });
+            return self.find_last().await;
         }
         if let Ok(id) = meant.parse::<ConversationId>() {
             return Ok(self.store.conversation(id).await?);
@@ -196,6 +208,24 @@ impl Parts {
             );
         }
         self.find_short(&short).await
+    }
+
+    /// The conversation that was active last, passing over those that cannot be read.
+    async fn find_last(&self) -> anyhow::Result<Conversation> {
+        let mut after = None;
+        loop {
+            let page = self.page(after, LAST_PAGE).await?;
+            after = page.last().map(|last| last.cursor(Sort::Active));
+            anyhow::ensure!(
+                after.is_some(),
+                "there are no conversations in {} yet; `threadline` begins one",
+                self.db.display()
+            );
+            for conversation in page {
+                let Some(damage) = &conversation.damage else { return Ok(conversation) };
+                remark(&format!("passing over conversation {}: {damage}", conversation.id));
+            }
+        }
     }
 
     async fn find_short(&self, short: &str) -> anyhow::Result<Conversation> {
@@ -237,14 +267,25 @@ impl Parts {
     }
 }
 
+fn unopened(config: &Config) -> String {
+    format!("could not open the database {}", config.db.display())
+}
+
 /// Who asks the models of a market: those of the network over HTTP, the others here.
-fn provider(own: Arc<dyn Provider>, market: &Arc<Market>) -> anyhow::Result<Arc<dyn Provider>> {
+fn provider(
+    own: Arc<dyn Provider>,
+    market: &Arc<Market>,
+    secrets: &Arc<Secrets>,
+) -> anyhow::Result<Arc<dyn Provider>> {
+    // Their placeholders are known before the keys are.
+    market.key_labels().iter().for_each(|label| secrets.declare(label));
     let capture = variable("THREADLINE_CAPTURE").map(|folder| {
         Capture::new(Path::new(&folder))
             .with_context(|| format!("could not capture to the folder {folder}"))
     });
     let capture = capture.transpose()?.map(Arc::new);
-    Ok(Arc::new(Either { own, market: Arc::clone(market), capture, http: OnceLock::new() }))
+    let (market, secrets, http) = (Arc::clone(market), Arc::clone(secrets), OnceLock::new());
+    Ok(Arc::new(Either { own, market, capture, secrets, http }))
 }
 
 fn script(path: &Path) -> anyhow::Result<Script> {

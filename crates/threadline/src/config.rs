@@ -1,6 +1,7 @@
 //! Configuration: the user's file, the project's, and what the command line and the environment
 //! say over them.
 
+pub(crate) mod bounded_read;
 pub(crate) mod environment;
 mod explain;
 pub(crate) mod file;
@@ -12,7 +13,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use etcetera::BaseStrategy as _;
+use threadline_stores::private_file;
 
+use self::bounded_read::Owner;
 use self::file::{Dev, File};
 use self::project::Project;
 use self::trust::Trusted;
@@ -33,6 +36,8 @@ pub(crate) struct Config {
     pub(crate) file: File,
     /// The project's file, if there is one; what a trusted one says is in `file` already.
     pub(crate) project: Option<Project>,
+    /// What was passed over, in words for people.
+    pub(crate) notes: Vec<String>,
     /// What is only for tests of the program.
     pub(crate) dev: Dev,
 }
@@ -55,7 +60,8 @@ impl Config {
                     .as_ref()
                     .ok()
                     .map(|base| base.config_dir().join("threadline").join("config.toml"));
-                match path.filter(|path| path.exists()) {
+                // A link that leads nowhere is a mistake, and not the same as no file.
+                match path.filter(|path| path.symlink_metadata().is_ok()) {
                     Some(path) => (read(&path, home.as_deref())?, Some(path)),
                     None => (File::default(), None),
                 }
@@ -67,33 +73,39 @@ impl Config {
             (Err(_), Some(db)) => db.parent().map(Path::to_path_buf).unwrap_or_default(),
             (Err(_), None) => base.map(|base| base.data_dir())?,
         };
-        let mut project = if with_project { project_here(&data_folder)? } else { None };
+        if home.is_some() {
+            // The folder of this program alone; any other one may be shared on purpose.
+            private_file::tighten(&data_folder);
+        }
+        let mut notes = Vec::new();
+        let mut project = if with_project { project_here(&data_folder, &mut notes)? } else { None };
         if let Some(project) = project.as_mut().filter(|project| project.trusted) {
             let folder = project.path.parent().unwrap_or(Path::new("."));
             project.file.resolve_paths(folder, home.as_deref());
             file.take_in(std::mem::take(&mut project.file));
         } else if let Some(project) = &mut project {
-            file.be_chosen_from(std::mem::take(&mut project.file));
+            file.take_in_untrusted(std::mem::take(&mut project.file));
         }
         let db = db.unwrap_or_else(|| data_folder.join("threadline.db"));
         // An empty one says that nothing is to be logged, whatever the file says.
         let log = global.log.clone().or_else(|| file.log.clone());
         let log = log.filter(|log| !log.trim().is_empty());
         let dev = file.dev.clone();
-        Ok(Self { db, log, data_folder, path, file, project, dev })
+        Ok(Self { db, log, data_folder, path, file, project, notes, dev })
     }
 }
 
 /// The project's file of the folder that the program runs in.
-fn project_here(data_folder: &Path) -> anyhow::Result<Option<Project>> {
+fn project_here(data_folder: &Path, notes: &mut Vec<String>) -> anyhow::Result<Option<Project>> {
     let Ok(folder) = std::env::current_dir() else { return Ok(None) };
-    let Some(path) = project::find(&folder) else { return Ok(None) };
-    project::read(&path, &Trusted::load(data_folder)?).map(Some)
+    let Some(source) = project::find(&folder, notes)? else { return Ok(None) };
+    source.parse(&Trusted::load(data_folder)?).map(Some)
 }
 
 fn read(path: &Path, home: Option<&Path>) -> anyhow::Result<File> {
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("could not read the config file {}", path.display()))?;
+    let text = bounded_read::read_text(path, Owner::Anyone)
+        .with_context(|| format!("could not read the config file {}", path.display()))?
+        .text;
     let mut file: File = explain::read(&text).map_err(|wrong| {
         anyhow!("could not understand the config file {}: {wrong}", path.display())
     })?;

@@ -29,6 +29,8 @@ pub(crate) struct Conversation<'a> {
     pub(crate) cost_nano_usd: u64,
     pub(crate) wake_at: Option<String>,
     pub(crate) hash: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) damage: Option<&'a str>,
 }
 
 /// Where a conversation branched off.
@@ -69,6 +71,7 @@ impl<'a> From<&'a store::Conversation> for Conversation<'a> {
             cost_nano_usd: sums.cost.0,
             wake_at: sums.wake_at.map(|at| at.to_string()),
             hash: conversation.head_hash.to_string(),
+            damage: conversation.damage.as_deref(),
         }
     }
 }
@@ -127,11 +130,14 @@ pub(crate) struct EntryLine<'a> {
     #[serde(skip_serializing_if = "Metadata::is_empty")]
     pub(crate) metadata: &'a Metadata,
     pub(crate) rewound: bool,
+    /// Whether it is not what was written.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) changed: bool,
     pub(crate) body: Option<&'a RawValue>,
 }
 
 impl<'a> EntryLine<'a> {
-    pub(crate) fn new(entry: &'a Entry, record: &'a Record, rewound: bool) -> Self {
+    pub(crate) fn new(entry: &'a Entry, record: &'a Record, rewound: bool, changed: bool) -> Self {
         Self {
             seq: entry.seq.0,
             id: entry.id.to_string(),
@@ -141,9 +147,18 @@ impl<'a> EntryLine<'a> {
             cause: entry.cause.map(|cause| cause.0),
             metadata: &entry.metadata,
             rewound,
+            changed,
             body: serde_json::from_slice(&record.body).ok(),
         }
     }
+}
+
+/// An entry that cannot be read.
+#[derive(Serialize)]
+pub(crate) struct Unreadable {
+    pub(crate) seq: u64,
+    pub(crate) changed: bool,
+    pub(crate) error: String,
 }
 
 /// Whether there are more than were asked for.

@@ -1,12 +1,13 @@
 //! Logs by category, into a file in the data folder.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Mutex;
 
 use anyhow::{Context as _, bail};
 use threadline_core::sanitise;
+use threadline_stores::private_file;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -19,10 +20,11 @@ pub(crate) const CATEGORIES: [&str; 5] =
 /// Starts logging what was asked for: `History,Tools=debug`, or `all`, with a level or without.
 pub(crate) fn start(wanted: &str, folder: &Path) -> anyhow::Result<()> {
     let targets = parse(wanted)?;
-    fs::create_dir_all(folder)
+    private_file::make_folder(folder)
         .with_context(|| format!("could not make the data folder {}", folder.display()))?;
     let path = folder.join("threadline.log");
-    let file = OpenOptions::new()
+    private_file::tighten(&path);
+    let file = private_file::options()
         .create(true)
         .append(true)
         .open(&path)

@@ -8,6 +8,7 @@ mod json;
 mod log;
 mod near;
 mod offer;
+mod outage;
 mod report;
 mod talk;
 mod view;
@@ -40,6 +41,9 @@ fn main() -> ExitCode {
 fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let drives = arguments.command.as_ref().is_none_or(Command::uses_models);
     let config = Config::load(&arguments.global, drives)?;
+    for note in &config.notes {
+        view::note(note, arguments.global.json);
+    }
     if let Some(wanted) = &config.log {
         log::start(wanted, &config.data_folder)?;
     }

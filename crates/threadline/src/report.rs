@@ -100,6 +100,7 @@ fn hint(error: &anyhow::Error) -> Option<&'static str> {
         | StoreError::Full
         | StoreError::ReadOnly(_)
         | StoreError::Damaged(_)
+        | StoreError::DamagedConversation { .. }
         | StoreError::Newer { .. }
         | StoreError::AnswerLost(_)
         | StoreError::Poisoned(_)

@@ -9,6 +9,7 @@ use threadline_core::history::fact::{AgentJoined, WorkspaceSet};
 use threadline_core::id::TenantId;
 use threadline_core::policy::Rule;
 use threadline_core::provider::{Models, Provider};
+use threadline_core::redact::Secrets;
 use threadline_core::store::{Storage, StoreError};
 use threadline_core::tokens::O200k;
 use threadline_core::tool::Tool;
@@ -46,6 +47,8 @@ pub struct Setup {
     pub workspace: Option<WorkspaceSet>,
     /// How fast things go that nobody sees.
     pub pace: Pace,
+    /// The secrets that are redacted in answers and results. Whoever fetches a key adds it here.
+    pub secrets: Arc<Secrets>,
 }
 
 impl Setup {
@@ -69,6 +72,7 @@ impl Setup {
             policy: Vec::new(),
             workspace: None,
             pace: Pace::default(),
+            secrets: Arc::default(),
         }
     }
 
@@ -105,7 +109,8 @@ impl Setup {
             Arc::new(O200k),
         )?;
         let world = world.with_limits(self.limits).with_policy(self.policy);
-        Ok(Runtime::new(world.with_workspace(self.workspace).with_pace(self.pace)))
+        let world = world.with_workspace(self.workspace).with_secrets(self.secrets);
+        Ok(Runtime::new(world.with_pace(self.pace)))
     }
 }
 
@@ -117,7 +122,16 @@ fn warm() {
 
 /// Opens a database file, and makes it if it is not there.
 pub fn sqlite(path: &Path) -> Result<Arc<dyn Storage>, StoreError> {
-    let store = SqliteStore::open(SqliteOptions {
+    Ok(Arc::new(SqliteStore::open(options(path))?))
+}
+
+/// Opens a database file that is there, only to be read. See [`SqliteStore::open_read_only`].
+pub fn sqlite_read_only(path: &Path) -> Result<Arc<dyn Storage>, StoreError> {
+    Ok(Arc::new(SqliteStore::open_read_only(options(path))?))
+}
+
+fn options(path: &Path) -> SqliteOptions {
+    SqliteOptions {
         path: path.to_path_buf(),
         tenant: TenantId::NIL,
         owner: format!("threadline, process {}", std::process::id()),
@@ -125,6 +139,5 @@ pub fn sqlite(path: &Path) -> Result<Arc<dyn Storage>, StoreError> {
         ids: Arc::new(RandomIds),
         vfs: None,
         durability: Durability::Full,
-    })?;
-    Ok(Arc::new(store))
+    }
 }

@@ -20,11 +20,14 @@ use threadline_core::history::entry::Entry;
 use threadline_core::history::fact::{Address, Attachment, Fact, Input, Sender};
 use threadline_core::id::{AgentId, CallId, ConversationId, Seq};
 use threadline_core::inbox::{Body, Command, Item, Mode};
-use threadline_core::store::{OpenError, PIECE_CAP_BYTES, Storage, StoreError, open};
+use threadline_core::store::{
+    OpenError, PIECE_CAP_BYTES, Storage, StoreError, open, verified_entry,
+};
 use threadline_core::tool::{ToolResult, capped};
 use threadline_runtime::{News, Runtime, Settled, WatchError, Watcher};
 use tokio::time::{Instant, sleep, sleep_until};
 
+use crate::outage::Outage;
 use crate::words;
 
 pub(crate) use cast::{Cast, EVERYONE, To, Unheard};
@@ -59,6 +62,8 @@ pub(crate) struct Talk {
     overheard: Vec<News>,
     /// When to look again for what other processes do with it.
     look_at: Instant,
+    /// Whether the database can be used.
+    outage: Outage,
 }
 
 /// What following came to.
@@ -85,6 +90,14 @@ pub(crate) enum Of<'a> {
     All,
 }
 
+/// What is followed, and whether it is being cancelled.
+struct Following<'a> {
+    of: Of<'a>,
+    until: Option<Instant>,
+    cancelled: bool,
+    time_up: TimeUp,
+}
+
 impl Talk {
     /// Talks with a conversation from an entry on.
     pub(crate) async fn new(
@@ -102,7 +115,8 @@ impl Talk {
         let (cast, own) = (Cast::of(&history), Own::default());
         let look_at = Instant::now() + LOOK_ELSEWHERE;
         let (begun, ended, overheard) = (BTreeMap::new(), Vec::new(), Vec::new());
-        Ok(Self { runtime, id, watcher, cast, own, begun, ended, overheard, look_at })
+        let outage = Outage::default();
+        Ok(Self { runtime, id, watcher, cast, own, begun, ended, overheard, look_at, outage })
     }
 
     pub(crate) fn id(&self) -> ConversationId {
@@ -240,7 +254,10 @@ impl Talk {
                 news = self.watcher.next() => news,
                 () = sleep_until(self.look_at) => {
                     self.look_at = Instant::now() + LOOK_ELSEWHERE;
-                    self.runtime.look(self.id).await?;
+                    match self.runtime.look(self.id).await {
+                        Ok(()) => self.outage.end(),
+                        Err(error) => self.outage.note(error.into())?,
+                    }
                     continue;
                 }
             };
@@ -258,13 +275,17 @@ impl Talk {
                 }
                 Ok(news) => self.see(&news),
                 Err(WatchError::CutOff(_)) => self.watch_again(),
-                Err(WatchError::Store(error)) => return Err(error.into()),
+                Err(error @ WatchError::Store(_)) => {
+                    self.outage.note(error.into())?;
+                    sleep(LOOK_ELSEWHERE).await;
+                }
             }
         }
     }
 
     /// Shows what happens until the conversation rests, and tells what came of it. The first
-    /// interrupt cancels the turn, a second one leaves it as it is.
+    /// interrupt cancels the turn, a second one leaves it as it is. While the database cannot be
+    /// used, it waits.
     pub(crate) async fn follow(
         &mut self,
         of: Of<'_>,
@@ -272,52 +293,78 @@ impl Talk {
         signals: &mut Signals,
         until: Option<Instant>,
     ) -> anyhow::Result<Came> {
-        let (mut cancelled, mut time_up) = (false, TimeUp(false));
+        let mut following = Following { of, until, cancelled: false, time_up: TimeUp(false) };
         for news in std::mem::take(&mut self.overheard) {
             self.draw(&news, screen)?;
         }
         loop {
-            let settled = tokio::select! {
-                biased;
-                asked = signals.next() => {
-                    if cancelled {
-                        return Ok(Came::Quit);
+            match self.follow_on(&mut following, screen, signals).await {
+                Ok(Some(came)) => {
+                    self.outage.end();
+                    return Ok(came);
+                }
+                Ok(None) => {}
+                Err(error) => {
+                    self.outage.note(error)?;
+                    tokio::select! {
+                        _ = signals.next() => return Ok(Came::Quit),
+                        () = sleep(LOOK_ELSEWHERE) => self.runtime.start(self.id),
                     }
-                    cancelled = true;
-                    screen.stopping(asked)?;
-                    self.cancel().await?;
-                    continue;
                 }
-                news = self.watcher.next() => {
-                    match news {
-                        Ok(news) => self.draw(&news, screen)?,
-                        Err(WatchError::CutOff(_)) => self.watch_again(),
-                        Err(WatchError::Store(error)) => return Err(error.into()),
-                    }
-                    continue;
-                }
-                () = sleep_until(until.unwrap_or_else(Instant::now)),
-                    if until.is_some() && !time_up.0 =>
-                {
-                    time_up = TimeUp(true);
-                    self.cancel().await?;
-                    continue;
-                }
-                settled = self.runtime.settled(self.id) => settled,
-            };
-            let waits = match settled {
-                Settled::Failed(error) => bail!(error),
-                Settled::Resting(rest) => rest == Rest::Time,
-            };
-            self.catch_up(screen).await?;
-            if let Some(came) = self.came(&of, time_up).await? {
-                screen.settle(&self.cast)?;
-                return Ok(came);
             }
-            // Whoever drove it may be gone, and whatever came may wait for someone who does.
-            sleep(if waits { LOOK_ELSEWHERE } else { LOOK_AGAIN }).await;
-            self.runtime.look(self.id).await?;
         }
+    }
+
+    /// Shows what happens next; gives what came of what is followed, once it is over.
+    async fn follow_on(
+        &mut self,
+        following: &mut Following<'_>,
+        screen: &mut Screen<'_>,
+        signals: &mut Signals,
+    ) -> anyhow::Result<Option<Came>> {
+        let (until, time_up) = (following.until, following.time_up);
+        let settled = tokio::select! {
+            biased;
+            asked = signals.next() => {
+                if following.cancelled {
+                    return Ok(Some(Came::Quit));
+                }
+                following.cancelled = true;
+                screen.stopping(asked)?;
+                self.cancel().await?;
+                return Ok(None);
+            }
+            news = self.watcher.next() => {
+                match news {
+                    Ok(news) => self.draw(&news, screen)?,
+                    Err(WatchError::CutOff(_)) => self.watch_again(),
+                    Err(error @ WatchError::Store(_)) => return Err(error.into()),
+                }
+                return Ok(None);
+            }
+            () = sleep_until(until.unwrap_or_else(Instant::now)),
+                if until.is_some() && !time_up.0 =>
+            {
+                following.time_up = TimeUp(true);
+                self.cancel().await?;
+                return Ok(None);
+            }
+            settled = self.runtime.settled(self.id) => settled,
+        };
+        let waits = match settled {
+            Settled::Failed(error) => return Err(anyhow::Error::new(error)),
+            Settled::Resting(rest) => rest == Rest::Time,
+        };
+        self.catch_up(screen).await?;
+        if let Some(came) = self.came(&following.of, time_up).await? {
+            screen.settle(&self.cast)?;
+            return Ok(Some(came));
+        }
+        // Whoever drove it may be gone, and whatever came may wait for someone who does.
+        sleep(if waits { LOOK_ELSEWHERE } else { LOOK_AGAIN }).await;
+        self.runtime.look(self.id).await?;
+        self.outage.end();
+        Ok(None)
     }
 
     /// Shows some news, unless they are of what was done here.
@@ -467,11 +514,8 @@ pub(crate) async fn delivered(
             until = Instant::now() + DELIVERY;
         }
         if let Some(seq) = store.enqueue(id, item).await?.taken {
-            let records = store.records(id, &[seq]).await?;
-            for record in &records {
-                if let Fact::Note(note) = record.open()?.fact {
-                    bail!("{}", note.text);
-                }
+            if let Fact::Note(note) = verified_entry(store, id, seq).await?.fact {
+                bail!("{}", note.text);
             }
             return Ok(seq);
         }

@@ -11,7 +11,7 @@ use threadline_core::history::state::Agent;
 use threadline_core::id::{AgentId, CallId, ConversationId, IdSource as _, Seq};
 use threadline_core::inbox::{Body, Item, Mode};
 use threadline_core::outline::OutlineRow;
-use threadline_core::store::{OpenError, Storage, StoreError, open};
+use threadline_core::store::{OpenError, Storage, StoreError, open, verified_entry};
 use threadline_core::tokens::TokenCounter;
 use threadline_runtime::{DriveError, Runtime, Settled};
 
@@ -208,7 +208,5 @@ async fn last_of_turn(
 }
 
 async fn entry(store: &dyn Storage, id: ConversationId, seq: Seq) -> Result<Entry, OpenError> {
-    let records = store.records(id, &[seq]).await?;
-    let record = records.first().ok_or(StoreError::NoEntry { id, seq, head: Seq::ZERO })?;
-    record.open().map_err(|source| OpenError::Unreadable { id, seq, source })
+    verified_entry(store, id, seq).await
 }

@@ -165,6 +165,18 @@ pub(crate) fn remark(text: &str) {
     drop(writeln!(anstream::stderr(), "{}", sanitise::text(text)));
 }
 
+/// Prints a note on standard error: for people in words, for programs as `{"note":…}`.
+pub(crate) fn note(text: &str, json: bool) {
+    let told = if json {
+        let value = serde_json::json!({ "note": text });
+        writeln!(io::stderr(), "{}", safe_json::safe(&value.to_string()))
+    } else {
+        writeln!(anstream::stderr(), "note: {}", sanitise::text(text))
+    };
+    // Who closed standard error does not want to know.
+    drop(told);
+}
+
 /// Tells what went wrong: people in words, programs as `{"error":{"message":…}}`.
 pub(crate) fn error(message: &str, json: bool) {
     let told = if json {

@@ -9,6 +9,7 @@ mod border;
 mod earlier;
 mod exchange;
 mod levels;
+mod limit;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -59,11 +60,26 @@ pub struct Ask {
 impl Ask {
     /// How an agent's next context is projected for a model.
     ///
-    /// Once the model was asked in this turn, as it was then.
+    /// Once the model was asked in this turn, as it was then; before, within the limit that it
+    /// stated in an earlier one.
     pub fn new(
         history: &History,
         agent: AgentId,
+        model: (&Invocation, &Profile),
+        call: &CallOptions,
+        catalogue: &Catalogue,
+        screens: &[Attached],
+    ) -> Self {
+        let limit = history.limit_of(model.0);
+        Self::within(history, agent, model, limit, call, catalogue, screens)
+    }
+
+    /// The same within another limit than the model stated, or none.
+    pub fn within(
+        history: &History,
+        agent: AgentId,
         (invocation, profile): (&Invocation, &Profile),
+        limit_tokens: Option<u64>,
         call: &CallOptions,
         catalogue: &Catalogue,
         screens: &[Attached],
@@ -82,7 +98,11 @@ impl Ask {
             detail: call.detail.unwrap_or_default(),
             screen: call.screen.unwrap_or(true),
         };
-        let options = frozen.map_or_else(fresh, |frozen| frozen.options);
+        let limited = || match limit_tokens {
+            Some(window) => fresh().within(window, call.max_output_tokens.is_some()),
+            None => fresh(),
+        };
+        let options = frozen.map_or_else(limited, |frozen| frozen.options);
         Self {
             agent,
             options,

@@ -17,14 +17,17 @@ use crate::context::plan::{Ask, DoesNotFit, budget};
 use crate::context::{Material, PROJECTION_VERSION, render};
 use crate::history::entry::Entry;
 use crate::history::fact::{
-    AgentJoined, Digest, FailureKind, InvocationStarted, Output, ProjectionOptions, Purpose,
+    AgentJoined, Block, Digest, FailureKind, InvocationStarted, Money, Output, ProjectionOptions,
+    Purpose, Usage,
 };
+use crate::history::metadata::{Metadata, Value};
 use crate::history::state::{Failed, Peer};
 use crate::id::{AgentId, Seq};
 use crate::provider::{
-    ANSWER_CAP_BYTES, Assembled, Assembler, Delta, Partial, Prepared, Progress, ProviderError,
-    Request,
+    ANSWER_CAP_BYTES, Assembled, Assembler, CountedUsage, Delta, ExpectedUsage, Partial, Prepared,
+    Progress, ProviderError, Request, USAGE_REFUSED_KEY,
 };
+use crate::tokens::TokenCounter;
 
 /// How long to wait before what could not be read is read again.
 const READ_AGAIN_MS: u64 = 1_000;
@@ -42,7 +45,11 @@ pub(super) struct Asking {
     pub(super) budget: u64,
     /// What the request took at the least, by the model's own count.
     sent_tokens: u64,
+    /// What we expect the request to take, by the model's own count, and the factor for that.
+    expected_tokens: u64,
+    factor_percent: u32,
     assembler: Assembler,
+    counter: Arc<dyn TokenCounter>,
 }
 
 /// What a model is asked for.
@@ -53,6 +60,9 @@ pub(super) enum What {
         recap_first: bool,
         /// Models whose window was found too small for it.
         unfit: Vec<Failed>,
+        /// Whether the limit that the model stated in an earlier turn is passed over: nothing fits
+        /// it, and the model may take more by now.
+        past_limit: bool,
     },
     /// A recap.
     Recap(Box<Recapping>),
@@ -76,10 +86,31 @@ impl Asking {
         joined: Arc<AgentJoined>,
         shown: Shown,
         what: What,
+        counter: Arc<dyn TokenCounter>,
     ) -> Self {
         let (phase, assembler) = (Phase::Gathering, Assembler::new(ANSWER_CAP_BYTES));
-        let (budget, sent_tokens) = (0, 0);
-        Self { ticket, chosen, joined, shown, what, phase, budget, sent_tokens, assembler }
+        Self {
+            ticket,
+            chosen,
+            joined,
+            shown,
+            what,
+            phase,
+            budget: 0,
+            sent_tokens: 0,
+            expected_tokens: 0,
+            factor_percent: 100,
+            assembler,
+            counter,
+        }
+    }
+
+    /// What is asked for is known: the request can be made.
+    pub(super) fn prepare(&mut self, options: ProjectionOptions, context: Digest, estimate: u64) {
+        self.factor_percent = options.factor_percent.max(1);
+        let expected = u128::from(estimate) * u128::from(self.factor_percent) / 100;
+        self.expected_tokens = u64::try_from(expected).unwrap_or(u64::MAX);
+        self.phase = Phase::Preparing { options, context, estimate };
     }
 
     /// Whether its request is being prepared: nothing is on record of it, and nothing was sent.
@@ -92,9 +123,43 @@ impl Asking {
         self.is_being_prepared() && matches!(self.what, What::Step { .. })
     }
 
-    /// What has come of the answer so far.
+    /// What has come of the answer so far. A request of which nothing came may have been refused
+    /// before it took anything.
     pub(super) fn partial(&self) -> Partial {
-        priced(&self.chosen, self.assembler.partial())
+        self.counted_partial(self.assembler.partial())
+    }
+
+    fn counted_partial(&self, partial: Partial) -> Partial {
+        let Partial { streamed, usage, cost, metadata } = partial;
+        if usage.is_none() && streamed.is_empty() {
+            let cost = self.chosen.target.cost(cost, None);
+            return Partial { streamed, usage, cost, metadata };
+        }
+        let (usage, cost, metadata) = self.counted(&streamed, usage, cost, &metadata);
+        Partial { streamed, usage: Some(usage), cost, metadata }
+    }
+
+    /// What counts of the usage and the cost that a provider reported, and what is noted of it.
+    fn counted(
+        &self,
+        streamed: &[Block],
+        usage: Option<Usage>,
+        cost: Option<Money>,
+        metadata: &Metadata,
+    ) -> (Usage, Option<Money>, Metadata) {
+        let target = &self.chosen.target;
+        let cap = self.joined.options.max_output_tokens.unwrap_or(target.profile.output_cap_tokens);
+        let expected = ExpectedUsage::new(
+            self.expected_tokens,
+            streamed,
+            u64::from(cap),
+            self.factor_percent,
+            &*self.counter,
+        );
+        let CountedUsage { usage, refused } = expected.count(usage);
+        let cost = target.cost(cost, Some(&usage));
+        let note = refused.map(|refused| (USAGE_REFUSED_KEY, Value::Text(refused)));
+        (usage, cost, metadata.joined(&Metadata::fitted(note)))
     }
 }
 
@@ -138,7 +203,7 @@ impl Driver {
 
     pub(super) fn gather(&mut self, agent: AgentId, recap_first: bool, out: &mut Vec<Command>) {
         if let Ok(chosen) = self.choose(self.ahead(), agent) {
-            let what = What::Step { recap_first, unfit: Vec::new() };
+            let what = What::Step { recap_first, unfit: Vec::new(), past_limit: false };
             self.gather_for(agent, chosen, what, out);
         }
     }
@@ -159,12 +224,16 @@ impl Driver {
         let target = &chosen.target;
         let model = (&target.invocation, &target.profile);
         let (history, screens) = (self.ahead().clone(), self.widgets_ahead().screens(agent));
-        let ask = Ask::new(&history, agent, model, &joined.options, &shown.catalogue, screens);
+        let past_limit = matches!(what, What::Step { past_limit: true, .. });
+        let limit = history.limit_of(model.0).filter(|_| !past_limit);
+        let (call, tools) = (&joined.options, &shown.catalogue);
+        let ask = Ask::within(&history, agent, model, limit, call, tools, screens);
         let budget = budget(&ask.options);
         let (ticket, unstored) = (self.next_ticket(), self.unstored());
         let gather = Gather { history, unstored, ask, catalogue: shown.kept.clone() };
         out.push(Command::Gather { agent, ticket, gather: Box::new(gather) });
-        let asking = Asking { budget, ..Asking::new(ticket, chosen, joined, shown, what) };
+        let counter = Arc::clone(&self.setting.counter);
+        let asking = Asking { budget, ..Asking::new(ticket, chosen, joined, shown, what, counter) };
         self.asking.insert(agent, asking);
     }
 
@@ -213,12 +282,16 @@ impl Driver {
             return self.gather_wished_recap(agent, &material.plan, out);
         }
         let context = Arc::new(render(&material, self.widgets_ahead().screens(agent)));
-        let Some(asking) = self.asking.get_mut(&agent) else { return };
+        let Some(asking) = self.asking.get(&agent) else { return };
         let catalogue = Arc::clone(&asking.shown.catalogue);
         let estimate = context.tokens() + u64::from(catalogue.tokens());
+        if !self.may_send(agent, estimate, out) {
+            return;
+        }
+        let Some(asking) = self.asking.get_mut(&agent) else { return };
         let options = material.plan.options;
         asking.sent_tokens = cut::least_sent(&context, options.factor_percent);
-        asking.phase = Phase::Preparing { options, context: context.digest(), estimate };
+        asking.prepare(options, context.digest(), estimate);
         let (target, options) = (Arc::clone(&asking.chosen.target), asking.joined.options.clone());
         let of = (self.conversation, agent);
         let request = Request::step(target, of, context, catalogue, options);
@@ -278,7 +351,7 @@ impl Driver {
             (Phase::Gathering | Phase::Preparing { .. } | Phase::Recording, Ok(_)) => {}
             (_, Err(broken)) => {
                 out.push(Command::Abandon { agent, ticket });
-                self.fell_through(agent, broken.kind(), broken.to_string(), true, None);
+                self.fell_through(agent, Failure::passing(broken.kind(), broken.to_string()));
             }
         }
     }
@@ -353,15 +426,23 @@ impl Driver {
 
     /// The answer is whole.
     fn answered(&mut self, agent: AgentId) {
-        let Some(asking) = self.asking.remove(&agent) else { return };
-        let Asking { chosen, what, assembler, sent_tokens, .. } = asking;
+        let Some(mut asking) = self.asking.remove(&agent) else { return };
+        let assembler = std::mem::replace(&mut asking.assembler, Assembler::new(0));
         let finished = match assembler.finish() {
             Ok(answer) => {
-                let cost = chosen.target.cost(answer.cost, Some(&answer.usage));
-                Ok(Assembled { cost, ..answer })
+                let Assembled { blocks, stop, usage, cost, metadata } = answer;
+                // A server that cut the prompt is found by what it reported.
+                let cut = cut::is_cut(asking.sent_tokens, &usage);
+                let (usage, cost, metadata) = if cut {
+                    (usage, asking.chosen.target.cost(cost, Some(&usage)), metadata)
+                } else {
+                    asking.counted(&blocks, Some(usage), cost, &metadata)
+                };
+                Ok(Assembled { blocks, stop, usage, cost, metadata })
             }
-            Err(partial) => Err(priced(&chosen, partial)),
+            Err(partial) => Err(asking.counted_partial(partial)),
         };
+        let Asking { chosen, what, sent_tokens, .. } = asking;
         if let What::Recap(recapping) = what {
             return self.recap_answered(agent, *recapping, finished);
         }
@@ -402,23 +483,22 @@ impl Driver {
         }
         match error {
             Some(error) => {
-                let (retry, after) = (error.may_pass(), error.retry_after_ms);
-                self.fell_through(agent, error.kind, error.to_string(), retry, after);
+                let failure = Failure {
+                    retry: error.may_pass(),
+                    retry_after_ms: error.retry_after_ms,
+                    limit_tokens: error.limit_tokens,
+                    ..Failure::passing(error.kind, error.to_string())
+                };
+                self.fell_through(agent, failure);
             }
             None if planted!(PartialAnswer) => self.answered(agent),
-            None => self.fell_through(agent, FailureKind::Protocol, ENDED.to_owned(), true, None),
+            None => self.fell_through(agent, Failure::passing(FailureKind::Protocol, ENDED)),
         }
     }
 
-    /// An asking failed: it goes on record, its beginning first if that is not there yet.
-    fn fell_through(
-        &mut self,
-        agent: AgentId,
-        kind: FailureKind,
-        message: String,
-        retry: bool,
-        retry_after_ms: Option<u64>,
-    ) {
+    /// An asking failed: it goes on record with what had come of the answer, its beginning first
+    /// if that is not there yet.
+    fn fell_through(&mut self, agent: AgentId, failure: Failure) {
         if let Some(Phase::Preparing { .. }) = self.asking.get(&agent).map(|asking| &asking.phase) {
             // It failed before its request was made: there are no bytes to name.
             let nothing =
@@ -426,8 +506,7 @@ impl Driver {
             self.prepared(agent, &nothing);
         }
         let Some(asking) = self.asking.remove(&agent) else { return };
-        let partial = asking.partial();
-        let failure = Failure { kind, message, retry, retry_after_ms, partial };
+        let failure = Failure { partial: asking.partial(), ..failure };
         self.landed.push_back(match asking.what {
             What::Step { .. } => Landed::Failed { agent, failure },
             What::Recap(recapping) => Landed::RecapFailed { agent, failure, item: recapping.item },
@@ -446,14 +525,7 @@ impl What {
 
 /// A failure after which the same may be asked again.
 fn failed(agent: AgentId, kind: FailureKind, message: String, partial: Partial) -> Landed {
-    let failure = Failure { kind, message, retry: true, retry_after_ms: None, partial };
-    Landed::Failed { agent, failure }
-}
-
-/// What came of an answer, with what it cost.
-fn priced(chosen: &Chosen, partial: Partial) -> Partial {
-    let cost = chosen.target.cost(partial.cost, partial.usage.as_ref());
-    Partial { cost, ..partial }
+    Landed::Failed { agent, failure: Failure { partial, ..Failure::passing(kind, message) } }
 }
 
 /// What is told of a stream that just ended.

@@ -12,7 +12,7 @@ use crate::clock::Timestamp;
 use crate::context::plan::DoesNotFit;
 use crate::history::History;
 use crate::history::fact::{AgentJoined, EndReason, FailureKind};
-use crate::history::state::{Agent, Failed};
+use crate::history::state::{Agent, Failed, Frozen};
 use crate::id::AgentId;
 
 /// How long to wait before a model is asked again: at first, and at most.
@@ -57,16 +57,51 @@ impl Driver {
         error: &DoesNotFit,
         out: &mut Vec<Command>,
     ) {
+        let budget = self.asking.get(&agent).map_or(0, |asking| asking.budget);
+        let taken = budget.saturating_sub(error.available);
+        let tokens = taken.saturating_add(error.tokens);
+        let detail = match self.refused_in_turn(agent) {
+            Some(frozen) => cannot_be_smaller(frozen),
+            None => error.to_string(),
+        };
+        self.ask_larger(agent, tokens, detail, out);
+    }
+
+    /// A request of so many tokens is planned: if the model refused one that was no larger in this
+    /// turn, it is not sent. Returns whether it may be.
+    pub(super) fn may_send(
+        &mut self,
+        agent: AgentId,
+        estimate_tokens: u64,
+        out: &mut Vec<Command>,
+    ) -> bool {
+        let refused = self.refused_in_turn(agent).filter(|frozen| !frozen.takes(estimate_tokens));
+        let Some(detail) = refused.map(cannot_be_smaller) else { return true };
+        self.ask_larger(agent, estimate_tokens, detail, out);
+        false
+    }
+
+    /// How contexts are projected for the model that is asked, if it refused one in this turn as
+    /// too long.
+    fn refused_in_turn(&self, agent: AgentId) -> Option<&Frozen> {
+        let invocation = &self.asking.get(&agent)?.chosen.target.invocation;
+        let turn = self.ahead().agent(agent)?.turn.as_ref()?;
+        let mut frozen = turn.frozen.iter().filter(|frozen| frozen.refused_tokens.is_some());
+        frozen.find(|frozen| frozen.invocation == *invocation)
+    }
+
+    /// Asks another model of the route that takes so many tokens. If there is none, the same one
+    /// is asked past a limit of an earlier turn; else the turn ends.
+    fn ask_larger(&mut self, agent: AgentId, tokens: u64, detail: String, out: &mut Vec<Command>) {
+        let was_refused = self.refused_in_turn(agent).is_some();
         let Some(asking) = self.asking.remove(&agent) else { return };
-        let What::Step { recap_first, mut unfit } = asking.what else { return };
+        let What::Step { recap_first, mut unfit, past_limit } = asking.what else { return };
         unfit.push(Failed {
             invocation: asking.chosen.target.invocation.clone(),
             kind: FailureKind::ContextTooLong,
             lasting: true,
             not_before: None,
         });
-        let taken = asking.budget.saturating_sub(error.available);
-        let tokens = taken.saturating_add(error.tokens);
         let other = self.ahead().agent(agent).and_then(|state| {
             let needs = Needs { tokens, ..self.needs(agent, state) };
             let SoFar { asked, failed } = SoFar::of(state);
@@ -75,12 +110,26 @@ impl Driver {
             choose(&*self.setting.models, route(state), &needs, &so_far).ok()
         });
         if let Some(other) = other {
-            let what = What::Step { recap_first, unfit };
+            let what = What::Step { recap_first, unfit, past_limit: false };
             return self.gather_for(agent, other, what, out);
         }
-        let (reason, detail) = (EndReason::DoesNotFit, error.to_string());
+        let limit = self.ahead().limit_of(&asking.chosen.target.invocation);
+        if limit.is_some() && !past_limit && !was_refused {
+            let what = What::Step { recap_first, unfit, past_limit: true };
+            return self.gather_for(agent, asking.chosen, what, out);
+        }
+        let reason = EndReason::DoesNotFit;
         self.landed.push_back(Landed::End { agent, reason, detail });
     }
+}
+
+/// What people are told of a request that was refused, and of which nothing can be left out.
+fn cannot_be_smaller(frozen: &Frozen) -> String {
+    format!(
+        "the model refused a request of about {} tokens as too long, and it cannot be made smaller; \
+         shorten the instruction or what is pinned, or choose a model with a larger window",
+        frozen.refused_tokens.unwrap_or_default()
+    )
 }
 
 /// How long to wait before a chosen model is asked: not at all unless it failed in this step.

@@ -185,6 +185,7 @@ impl From<StoreError> for Setback {
             | StoreError::ReadOnly(_)
             | StoreError::Newer { .. }
             | StoreError::Damaged(_)
+            | StoreError::DamagedConversation { .. }
             | StoreError::Poisoned(_) => Self::Never(text),
         }
     }

@@ -21,12 +21,13 @@ impl Driver {
         let Some(started) = sheet.draft.history().agent(agent).and_then(|a| a.invoking) else {
             return;
         };
-        // A request that was too long is made shorter, once.
+        // A request that was too long is made smaller, once.
         let tighter = failure.kind == FailureKind::ContextTooLong
             && can_be_tighter(sheet.draft.history(), agent);
         let bare = InvocationFailed {
             retry: failure.retry || tighter,
             retry_after_ms: failure.retry_after_ms,
+            limit_tokens: failure.limit_tokens,
             usage: failure.partial.usage,
             cost: failure.partial.cost,
             ..failed(started, failure.kind, &failure.message)
@@ -102,20 +103,23 @@ impl Driver {
         let limited = limits.turn_cost.is_some() || limits.turn_tokens.is_some();
         let spent = limited.then(|| spent_together(history, agent));
         let (tokens, cost) = spent.unwrap_or_default();
+        let about = |estimated: bool| if estimated { "about " } else { "" };
+        let in_turn = about(turn.estimated);
         if let Some(most) = limits.turn_cost.filter(|most| cost >= *most) {
-            return limit(Limit::Money, format!("{cost} of {most} in one turn"));
+            return limit(Limit::Money, format!("{in_turn}{cost} of {most} in one turn"));
         }
+        let in_all = about(history.ledger().usage.estimated);
         let spent = history.ledger().cost;
         if let Some(most) = limits.conversation_cost.filter(|most| spent >= *most) {
-            return limit(Limit::Money, format!("{spent} of {most} in this conversation"));
+            return limit(Limit::Money, format!("{in_all}{spent} of {most} in this conversation"));
         }
         if let Some(most) = limits.turn_tokens.filter(|most| tokens >= *most) {
-            return limit(Limit::Tokens, format!("{tokens} of {most} tokens in one turn"));
+            return limit(Limit::Tokens, format!("{in_turn}{tokens} of {most} tokens in one turn"));
         }
         let usage = history.ledger().usage;
         let used = usage.input.saturating_add(usage.output);
         if let Some(most) = limits.conversation_tokens.filter(|most| used >= *most) {
-            let text = format!("{used} of {most} tokens in this conversation");
+            let text = format!("{in_all}{used} of {most} tokens in this conversation");
             return limit(Limit::Tokens, text);
         }
         self.choose(history, agent)
@@ -147,5 +151,5 @@ fn given_up(history: &History, agent: AgentId, failure: Failure) -> Ending {
 pub(super) fn can_be_tighter(history: &History, agent: AgentId) -> bool {
     let Some(agent) = history.agent(agent) else { return false };
     let (Some((asked, _)), Some(turn)) = (&agent.asked, &agent.turn) else { return false };
-    turn.frozen.iter().any(|frozen| frozen.invocation == *asked && !frozen.tightened)
+    turn.frozen.iter().any(|frozen| frozen.invocation == *asked && frozen.refused_tokens.is_none())
 }

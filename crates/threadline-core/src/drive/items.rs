@@ -13,10 +13,10 @@ use super::place::{Beside, Ending, Landed, NotPlaced, Sheet};
 use super::planted::planted;
 use super::step::{CallStep, RunState, Step, next_step, run_state};
 use crate::clock::Timestamp;
-use crate::history::Stamp;
 use crate::history::batch::Taken;
 use crate::history::fact::{Answer, ApprovalGiven, Approver, EndReason, Input, Note};
 use crate::history::state::{Agent, Stage};
+use crate::history::{History, Stamp};
 use crate::id::{AgentId, CallId, Seq};
 use crate::inbox::{self, Body, Item, ItemNumber, Mode};
 use crate::provider::Partial;
@@ -73,9 +73,9 @@ impl Driver {
                 (Body::Command(inbox::Command::Recap { hints }), agent) => {
                     self.want_recap(sheet.draft.history(), number, agent, hints)
                 }
-                (Body::Command(command), agent) => {
-                    Self::place_command(sheet, number, agent, command)
-                }
+                (Body::Command(command), agent) => self
+                    .check_join(sheet.draft.history(), &command)
+                    .and_then(|()| Self::place_command(sheet, number, agent, command)),
                 (_, None) => Err(NotPlaced::Refused("there is no agent here".to_owned())),
                 (Body::Input(input), Some(agent)) => {
                     let input = Input { client_key: Some(item.client_key), ..input };
@@ -201,6 +201,15 @@ impl Driver {
         }
         let beside = Beside { cause: Some(asked.asked), ..Beside::takes(number) };
         sheet.place(agent, given, beside).map(drop)
+    }
+
+    /// Refuses an agent that joins with a tool or widget that nothing provides.
+    fn check_join(&self, history: &History, command: &inbox::Command) -> Result<(), NotPlaced> {
+        let inbox::Command::Join(joined) = command else { return Ok(()) };
+        let known = history.state().agent_once_named(&joined.name);
+        let now = known.and_then(|known| history.agent(known)).map(|agent| &*agent.joined);
+        let checked = self.setting.check_names(joined, now);
+        checked.map_err(|unknown| NotPlaced::Refused(unknown.to_string()))
     }
 
     fn place_command(

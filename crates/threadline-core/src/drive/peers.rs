@@ -376,7 +376,7 @@ pub(super) fn spent_together(history: &History, agent: AgentId) -> (u64, Money) 
     });
     let turns = all.filter_map(|(_, state)| state.turn.as_ref());
     turns.fold((0, Money(0)), |(tokens, cost), turn| {
-        (turn.tokens.saturating_add(tokens), Money(turn.cost.0.saturating_add(cost.0)))
+        (turn.tokens.saturating_add(tokens), turn.cost.plus(cost))
     })
 }
 

@@ -69,7 +69,22 @@ pub(super) struct Failure {
     pub(super) message: String,
     pub(super) retry: bool,
     pub(super) retry_after_ms: Option<u64>,
+    /// The most tokens that the model takes, if it said so.
+    pub(super) limit_tokens: Option<u64>,
     pub(super) partial: Partial,
+}
+
+impl Failure {
+    /// One after which asking again does not help.
+    pub(super) fn new(kind: FailureKind, message: impl Into<String>, partial: Partial) -> Self {
+        let (retry_after_ms, limit_tokens) = (None, None);
+        Self { kind, message: message.into(), retry: false, retry_after_ms, limit_tokens, partial }
+    }
+
+    /// One after which asking again may help.
+    pub(super) fn passing(kind: FailureKind, message: impl Into<String>) -> Self {
+        Self { retry: true, ..Self::new(kind, message, Partial::default()) }
+    }
 }
 
 /// A batch in the making, and what it makes of widgets and calls.
@@ -560,6 +575,7 @@ pub(super) fn failed(started: Seq, kind: FailureKind, message: &str) -> Invocati
         message: message.to_owned(),
         retry: false,
         retry_after_ms: None,
+        limit_tokens: None,
         streamed: Vec::new(),
         usage: None,
         cost: None,

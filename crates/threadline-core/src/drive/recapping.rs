@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Driver;
-use super::asking::{Asking, ENDED, Phase, What};
+use super::asking::{Asking, ENDED, What};
 use super::command::{Command, GatherRecap};
 use super::event::Ticket;
 use super::place::{Beside, Failure, Landed, NotPlaced, Sheet, failed};
@@ -144,7 +144,8 @@ impl Driver {
         out.push(Command::GatherRecap { agent, ticket, gather });
         let what = What::Recap(Box::new(Recapping { ask, source: None, item }));
         let shown = Shown { catalogue: Arc::default(), kept: None };
-        self.asking.insert(agent, Asking::new(ticket, chosen, joined, shown, what));
+        let counter = Arc::clone(&self.setting.counter);
+        self.asking.insert(agent, Asking::new(ticket, chosen, joined, shown, what, counter));
     }
 
     pub(super) fn recap_gathered(
@@ -176,11 +177,7 @@ impl Driver {
         let model = (&asking.chosen.target.invocation, &asking.chosen.target.profile);
         let none = Catalogue::default();
         let ask = Ask::new(&self.history, agent, model, &asking.joined.options, &none, &[]);
-        asking.phase = Phase::Preparing {
-            options: ask.options,
-            context: context.digest(),
-            estimate: context.tokens(),
-        };
+        asking.prepare(ask.options, context.digest(), context.tokens());
         let (target, options) = (Arc::clone(&asking.chosen.target), asking.joined.options.clone());
         let request = Request::recap(target, context, options);
         out.push(Command::Invoke { agent, ticket, request: Box::new(request) });
@@ -198,8 +195,7 @@ impl Driver {
             Ok(answer) => answer,
             Err(partial) => {
                 let (kind, message) = (FailureKind::Protocol, ENDED.to_owned());
-                let failure =
-                    Failure { kind, message, retry: false, retry_after_ms: None, partial };
+                let failure = Failure::new(kind, message, partial);
                 return self.landed.push_back(Landed::RecapFailed { agent, failure, item });
             }
         };
@@ -229,8 +225,7 @@ impl Driver {
                 let partial =
                     Partial { streamed: answer.blocks, usage, cost, metadata: answer.metadata };
                 let (kind, message) = (FailureKind::Refused, refused.to_string());
-                let failure =
-                    Failure { kind, message, retry: false, retry_after_ms: None, partial };
+                let failure = Failure::new(kind, message, partial);
                 self.landed.push_back(Landed::RecapFailed { agent, failure, item });
             }
         }
@@ -256,8 +251,7 @@ impl Driver {
                 let partial =
                     Partial { usage: recap.usage, cost: recap.cost, ..Partial::default() };
                 let kind = FailureKind::Refused;
-                let failure =
-                    Failure { kind, message, retry: false, retry_after_ms: None, partial };
+                let failure = Failure::new(kind, message, partial);
                 self.place_recap_failure(sheet, agent, failure, item);
             }
         }

@@ -9,6 +9,7 @@ use crate::history::state::Peer;
 use crate::id::IdSource;
 use crate::policy::Rule;
 use crate::provider::Models;
+use crate::suggest::nearest;
 use crate::tokens::TokenCounter;
 use crate::tool::{
     ArgumentsRefused, Catalogue, NameTaken, Schema, SchemaRefused, ToolSpec, Validated,
@@ -177,8 +178,47 @@ impl Toolset {
         self.get(name).map(|known| known.validate(raw))
     }
 
+    /// The names of all tools, in alphabetical order.
+    pub fn names(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.0.keys()
+    }
+
     pub(super) fn get(&self, name: &str) -> Option<&Known> {
         self.0.get(name)
+    }
+}
+
+/// An agent names a tool or a widget that nothing provides.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the agent {agent:?} names the {what} {name:?}, which does not exist; {hint}")]
+pub struct UnknownName {
+    /// The agent.
+    pub agent: Arc<str>,
+    /// `tool` or `widget`.
+    pub what: &'static str,
+    /// The name that nothing provides.
+    pub name: Arc<str>,
+    /// The closest name that exists, or all of them.
+    pub hint: String,
+}
+
+impl UnknownName {
+    /// The first of `wanted` that is not among `known`, as an error.
+    pub fn check(
+        agent: &Arc<str>,
+        what: &'static str,
+        wanted: &[Arc<str>],
+        known: &[&str],
+    ) -> Result<(), Self> {
+        let Some(name) = wanted.iter().find(|name| !known.contains(&&***name)) else {
+            return Ok(());
+        };
+        let hint = match nearest(name, known.iter().copied()) {
+            Some(near) => format!("did you mean {near:?}?"),
+            None if known.is_empty() => format!("there are no {what}s here"),
+            None => format!("there are {}", known.join(", ")),
+        };
+        Err(Self { agent: Arc::clone(agent), what, name: Arc::clone(name), hint })
     }
 }
 
@@ -190,6 +230,22 @@ pub(super) struct Shown {
 }
 
 impl Setting {
+    /// Checks that every tool and widget that a joining agent names exists.
+    ///
+    /// An agent may keep the names it already has (`now`): a history may come from a program that
+    /// has other tools, and changing such an agent must stay possible.
+    pub fn check_names(
+        &self,
+        joined: &AgentJoined,
+        now: Option<&AgentJoined>,
+    ) -> Result<(), UnknownName> {
+        let (tools, widgets) = now.map_or((&[][..], &[][..]), |now| (&*now.tools, &*now.widgets));
+        let known: Vec<&str> = self.tools.names().chain(tools).map(|name| &**name).collect();
+        UnknownName::check(&joined.name, "tool", &joined.tools, &known)?;
+        let known: Vec<&str> = self.widgets.names().chain(widgets).map(|name| &**name).collect();
+        UnknownName::check(&joined.name, "widget", &joined.widgets, &known)
+    }
+
     /// The tools that an agent has, in order: its own as far as they are there, then those of its
     /// widgets.
     pub(super) fn tools_of(&self, joined: &AgentJoined) -> Vec<Arc<ToolSpec>> {

@@ -91,12 +91,13 @@ impl Ledger {
                 *to = Some(to.unwrap_or(0).saturating_add(more));
             }
         };
+        self.usage.estimated |= usage.estimated;
         self.usage.input = self.usage.input.saturating_add(usage.input);
         self.usage.output = self.usage.output.saturating_add(usage.output);
         add(&mut self.usage.cached_input, usage.cached_input);
         add(&mut self.usage.cache_write, usage.cache_write);
         add(&mut self.usage.reasoning, usage.reasoning);
-        self.cost.0 = self.cost.0.saturating_add(cost.unwrap_or_default().0);
+        self.cost = self.cost.plus(cost.unwrap_or_default());
     }
 }
 
@@ -367,7 +368,9 @@ impl PathState {
         if rests {
             self.ended(entry.agent, entry.seq, false);
         }
-        if let Some((invocation, ours)) = expected {
+        // Our own estimate says nothing about how a model counts.
+        if let Some((invocation, ours)) = expected.filter(|_| !output.usage.estimated) {
+            self.forget_limit(&invocation, output.usage.input);
             self.correct(invocation, ours, output.usage.input);
         }
         Ok(row)
@@ -434,8 +437,9 @@ impl PathState {
         agent.interact(Interaction::Error, entry);
         if let Some(turn) = &mut agent.turn {
             turn.spend(failed.usage.unwrap_or_default(), failed.cost);
-            if let Some((invocation, _)) = &agent.asked {
-                turn.failed(entry.at, invocation, failed);
+            if let Some((invocation, estimate_tokens)) = agent.asked.clone() {
+                turn.failed(entry.at, (&invocation, estimate_tokens), failed);
+                self.learn_limit(invocation, failed);
             }
         }
         Ok(())

@@ -152,6 +152,16 @@ impl Metadata {
         self
     }
 
+    /// The same with other texts, fitted like an adapter's.
+    #[must_use]
+    pub fn map_text(self, map: impl Fn(&str) -> String) -> Self {
+        let values = self.0.into_iter().map(|(key, value)| match value {
+            Value::Text(text) => (key, Value::Text(map(&text))),
+            Value::Flag(_) | Value::Number(_) => (key, value),
+        });
+        Self(values.collect()).fit()
+    }
+
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -34,6 +34,8 @@ pub struct PathState {
     pub recaps: Vec<RecapRange>,
     /// What models counted where we expected something, newest last.
     pub corrections: Vec<Correction>,
+    /// The windows that models stated when they refused a request as too long, newest last.
+    pub limits: Vec<StatedLimit>,
     /// Inputs and final answers of the transcript.
     pub messages: u64,
     /// The last of them.
@@ -175,6 +177,8 @@ pub struct Turn {
     pub pauses: u32,
     /// What its invocations took, failed ones included.
     pub tokens: u64,
+    /// Whether any of that is our estimate.
+    pub estimated: bool,
     /// What that cost, as far as it is known.
     pub cost: Money,
     /// Its newest call, by the digest of name and arguments.
@@ -244,11 +248,27 @@ pub struct Failed {
 pub struct Frozen {
     /// The model.
     pub invocation: Invocation,
-    /// How its first context of the turn was projected; less is left for exchanges once the model
-    /// said that a request was too long, or read only a part of one.
+    /// How its first context of the turn was projected; with a smaller window once the model said
+    /// that a request was too long, or read only a part of one.
     pub options: ProjectionOptions,
-    /// Whether it did.
-    pub tightened: bool,
+    /// What that request took, by our count: every further one must take less.
+    pub refused_tokens: Option<u64>,
+}
+
+impl Frozen {
+    /// Whether a request of so many tokens may be sent: not if one as large was refused.
+    pub fn takes(&self, estimate_tokens: u64) -> bool {
+        self.refused_tokens.is_none_or(|refused| estimate_tokens < refused)
+    }
+}
+
+/// The window that a model stated when it refused a request as too long.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatedLimit {
+    /// The model.
+    pub invocation: Invocation,
+    /// The window, in its own tokens.
+    pub window_tokens: u64,
 }
 
 /// What a model counted where we expected something; what is newer weighs more.

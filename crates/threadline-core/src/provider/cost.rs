@@ -1,5 +1,6 @@
 //! What an invocation costs: its usage at the prices of its model.
 
+use super::usage::stated_cost;
 use super::{Price, Target};
 use crate::history::fact::{Money, Usage};
 
@@ -47,9 +48,10 @@ pub fn cost(prices: &[Price], usage: &Usage) -> Option<Money> {
 }
 
 impl Target {
-    /// What an invocation cost: what the provider said, else what its usage costs by the profile.
+    /// What an invocation cost: what the provider said, if that can be right, else what its usage
+    /// costs by the profile.
     pub fn cost(&self, said: Option<Money>, usage: Option<&Usage>) -> Option<Money> {
-        said.or_else(|| cost(&self.profile.prices, usage?))
+        stated_cost(said).or_else(|| cost(&self.profile.prices, usage?))
     }
 }
 
@@ -76,6 +78,7 @@ mod tests {
             cached_input,
             cache_write,
             reasoning: Some(1),
+            estimated: false,
         };
         for (usage, wanted) in [
             (usage(100, 0, None, None), 1_000),

@@ -16,6 +16,9 @@ pub struct ProviderError {
     pub kind: FailureKind,
     /// When asking again may help, if the provider said so.
     pub retry_after_ms: Option<u64>,
+    /// The most tokens that the model takes, if the provider said so of a request that was too
+    /// long.
+    pub limit_tokens: Option<u64>,
     /// What happened, for people: without keys, and short.
     pub message: String,
     /// What the provider told along, such as its request id and the status.

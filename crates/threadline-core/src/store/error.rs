@@ -119,12 +119,22 @@ pub enum StoreError {
     #[error("the store is damaged: {0}")]
     Damaged(String),
 
+    /// Verify it: the stored data of one conversation is not what was written. Other conversations
+    /// are not affected.
+    #[error("conversation {id} is damaged: {why}; `threadline verify {id} --deep` shows more")]
+    DamagedConversation {
+        /// The conversation.
+        id: ConversationId,
+        /// What is wrong.
+        why: String,
+    },
+
     /// Do the same again to learn what became of it: the answer was lost.
     #[error("the answer was lost; do the same again to learn what became of it")]
     AnswerLost(#[source] Box<dyn std::error::Error + Send + Sync>),
 
-    /// Restart: a write to the disk failed, and nothing can be promised any more.
-    #[error("the store stopped after a failed write to the disk: {0}; restart to go on")]
+    /// Restart: the disk failed, and nothing can be promised any more.
+    #[error("the store stopped because the disk failed: {0}, then start threadline again")]
     Poisoned(String),
 
     /// Look at the cause: the store could not be reached.
@@ -136,6 +146,43 @@ pub enum StoreError {
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+}
+
+impl StoreError {
+    /// The same error, said of one conversation if it is damage.
+    #[must_use]
+    pub fn of_conversation(self, id: ConversationId) -> Self {
+        match self {
+            Self::Damaged(why) => Self::DamagedConversation { id, why },
+            other => other,
+        }
+    }
+
+    /// What is damaged, if that is the error.
+    pub fn damage(&self) -> Option<&str> {
+        match self {
+            Self::Damaged(why) | Self::DamagedConversation { why, .. } => Some(why),
+            Self::NotFound(_)
+            | Self::NoEntry { .. }
+            | Self::Exists(_)
+            | Self::Fenced(_)
+            | Self::Conflict { .. }
+            | Self::Held { .. }
+            | Self::OnHold { .. }
+            | Self::KeyConflict { .. }
+            | Self::MovedAway(_)
+            | Self::NoAttachment(_)
+            | Self::TooLarge { .. }
+            | Self::Invalid(_)
+            | Self::Busy
+            | Self::Full
+            | Self::ReadOnly(_)
+            | Self::Newer { .. }
+            | Self::AnswerLost(_)
+            | Self::Poisoned(_)
+            | Self::Unavailable { .. } => None,
+        }
+    }
 }
 
 /// Who holds a lease.

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::Store;
-use super::open::{OpenError, read};
+use super::open::OpenError;
 use super::recall::Recall;
+use super::{Store, verified_records};
 use crate::context::Material;
 use crate::context::plan::{Ask, DoesNotFit, More, Outlook, Planned, budget, plan};
 use crate::context::recap::{Reach, RecapAsk, RecapRows, RecapSource};
@@ -134,8 +134,7 @@ impl Look<'_> {
                 self.recall.note_rows(rows.into_iter().map(Arc::new));
             }
             let Some((at, row)) = self.recall.row_before(place, next) else {
-                from = None;
-                break;
+                return Err(OpenError::NoOutlineRow { id: self.id, seq: next });
             };
             (place, from) = (at, row.previous);
             self.outlook.rows.push(Arc::clone(row));
@@ -188,9 +187,12 @@ impl Look<'_> {
         if unknown.is_empty() {
             return Ok(());
         }
+        let (id, records) = (self.id, verified_records(self.store, self.id, &unknown).await?);
         // Each record is let go as soon as its entry is there: they take as much again.
-        for (seq, record) in unknown.iter().zip(self.store.records(self.id, &unknown).await?) {
-            self.recall.note_entry(Arc::new(read(self.id, *seq, &record)?), record.size());
+        for (seq, record) in unknown.iter().copied().zip(records) {
+            let unreadable = |source| OpenError::Unreadable { id, seq, source };
+            let entry = record.open().map_err(unreadable)?;
+            self.recall.note_entry(Arc::new(entry), record.size());
         }
         Ok(())
     }

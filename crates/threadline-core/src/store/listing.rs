@@ -29,6 +29,8 @@ pub struct Conversation {
     pub moved_away: bool,
     /// Its sums.
     pub sums: Sums,
+    /// What of all this could not be read, if anything: such a conversation is not driven.
+    pub damage: Option<String>,
 }
 
 /// How a conversation came into a store.

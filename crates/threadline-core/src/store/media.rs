@@ -7,8 +7,9 @@ use super::{Blobs, PIECE_CAP_BYTES, StoreError};
 use crate::context::MEDIA_CAP_BYTES;
 use crate::history::fact::Digest;
 
-/// The bytes of attachments, as far as they are kept. What is larger than a request may bring,
-/// whatever was said of its size, is left out.
+/// Reads the bytes of attachments, as far as they are kept. What is larger than a request may bring,
+/// whatever was said of its size, is left out. Bytes that are not those that were stored are refused
+/// ([`StoreError::Damaged`]).
 pub async fn read_media(
     blobs: &dyn Blobs,
     wanted: &[Digest],
@@ -26,6 +27,10 @@ pub async fn read_media(
                 piece => piece?,
             };
             if piece.is_empty() {
+                if Digest(*blake3::hash(&bytes).as_bytes()) != *digest {
+                    let why = format!("the attachment {digest} is not what was stored");
+                    return Err(StoreError::Damaged(why));
+                }
                 media.insert(*digest, bytes.into());
                 break;
             }

@@ -4,12 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{Conversation, Lease, Origin, Page, Store, StoreError};
+use super::{Conversation, Lease, Origin, Page, Store, StoreError, verified_records};
 use crate::history::batch::Batch;
 use crate::history::entry::Entry;
 use crate::history::fact::{Digest, Fact};
 use crate::history::path::Path;
-use crate::history::record::{Record, UnreadableRecord};
+use crate::history::record::{GENESIS, Record, UnreadableRecord};
 use crate::history::rule::BrokenRule;
 use crate::history::snapshot::{SNAPSHOT_EVERY, Snapshot};
 use crate::history::{Aftermath, Counts, History, Proposed};
@@ -39,8 +39,22 @@ pub enum OpenError {
         source: UnreadableRecord,
     },
     /// A record is not what was written.
-    #[error("entry {seq} of conversation {id} does not fit the chain; run `threadline verify`")]
+    #[error(
+        "entry {seq} of conversation {id} was changed after it was written; \
+         `threadline verify {id}` shows more"
+    )]
     BrokenChain {
+        /// The conversation.
+        id: ConversationId,
+        /// The entry.
+        seq: Seq,
+    },
+    /// The outline lacks the row of an entry.
+    #[error(
+        "conversation {id} is damaged: its outline has no row for entry {seq}; \
+         `threadline verify {id} --deep` shows more"
+    )]
+    NoOutlineRow {
         /// The conversation.
         id: ConversationId,
         /// The entry.
@@ -86,8 +100,15 @@ pub async fn open_with_widgets(
     registry: &Arc<Registry>,
 ) -> Result<(Conversation, History, Widgets), OpenError> {
     let conversation = store.conversation(id).await?;
+    if let Some(why) = conversation.damage {
+        return Err(StoreError::DamagedConversation { id, why }.into());
+    }
     let (history, widgets, folded) =
         folded_to(store, id, conversation.head, counter, registry).await?;
+    if history.head_hash() != conversation.head_hash {
+        let why = format!("entry {} is not the last entry that was written", conversation.head);
+        return Err(StoreError::DamagedConversation { id, why }.into());
+    }
     if folded > PAGE && !registry.is_empty() {
         // A cache: the next one to open it does not fold the same entries again.
         let snapshot = Snapshot { widgets: widgets.encode(), ..history.to_snapshot() };
@@ -151,13 +172,14 @@ async fn folded_to(
         for (from, to) in path.runs() {
             if *from <= newest.head() {
                 fold.history.skip_to(from.before());
-                fold.entries(*from, (*to).min(newest.head()), None).await?;
+                let previous = hash_before(store, id, *from).await?;
+                fold.entries(*from, (*to).min(newest.head()), previous).await?;
             }
         }
         fold.history = fold.history.with_ledger_of(&newest);
     }
     let previous = fold.history.head_hash();
-    fold.entries(fold.history.head().next(), at, Some(previous)).await?;
+    fold.entries(fold.history.head().next(), at, previous).await?;
     Ok((fold.history, fold.widgets, fold.folded))
 }
 
@@ -198,6 +220,10 @@ pub async fn past_with_widgets(
     registry: &Arc<Registry>,
 ) -> Result<(History, Aftermath, Widgets), OpenError> {
     let (history, widgets) = history_with_widgets_at(store, id, to, counter, registry).await?;
+    if to > Seq::ZERO {
+        // What a fork or a rewind goes on from is sound, even if a snapshot spared reading it.
+        verified_records(store, id, &[to]).await?;
+    }
     let aftermath = aftermath(store, id, &history).await?;
     Ok((history, aftermath, widgets))
 }
@@ -213,7 +239,7 @@ async fn aftermath(
     let mut open: BTreeSet<CallId> =
         calls.filter(|(_, call)| call.finished.is_none()).map(|(id, _)| id).collect();
     let mut aftermath = Aftermath::default();
-    let mut next = history.head().next();
+    let (mut next, mut previous) = (history.head().next(), history.head_hash());
     // Calls go on only in the branch that follows directly: a rewind takes them back.
     'ledger: while !open.is_empty() {
         let records = store.read(id, &Page::forward(next, PAGE)).await?;
@@ -221,7 +247,7 @@ async fn aftermath(
             break;
         }
         for record in &records {
-            let entry = read(id, next, record)?;
+            let entry = read_next(id, next, &mut previous, record)?;
             next = next.next();
             match &entry.fact {
                 Fact::Rewound(_) => break 'ledger,
@@ -285,21 +311,13 @@ struct Fold<'a> {
 }
 
 impl Fold<'_> {
-    /// Takes in the entries of a range. The chain is checked from `previous` on, if it is known.
-    async fn entries(
-        &mut self,
-        from: Seq,
-        to: Seq,
-        mut previous: Option<Digest>,
-    ) -> Result<(), OpenError> {
+    /// Takes in the entries of a range that follows the hash `previous`.
+    async fn entries(&mut self, from: Seq, to: Seq, mut previous: Digest) -> Result<(), OpenError> {
         let mut next = from;
         while next <= to {
             for record in &records(self.store, self.id, next, to).await? {
-                if previous.is_some_and(|previous| !record.follows(previous)) {
-                    return Err(OpenError::BrokenChain { id: self.id, seq: next });
-                }
-                previous = Some(record.hash);
-                self.take(&read(self.id, next, record)?, record.hash)?;
+                let entry = read_next(self.id, next, &mut previous, record)?;
+                self.take(&entry, record.hash)?;
                 self.folded += 1;
                 next = next.next();
             }
@@ -405,9 +423,10 @@ async fn change_along(
 ) -> Result<Widgets, OpenError> {
     for (from, to) in path.runs() {
         let mut next = *from;
+        let mut previous = hash_before(store, id, next).await?;
         while next <= *to {
             for record in &records(store, id, next, *to).await? {
-                change(id, &mut widgets, &read(id, next, record)?)?;
+                change(id, &mut widgets, &read_next(id, next, &mut previous, record)?)?;
                 next = next.next();
             }
         }
@@ -440,7 +459,30 @@ async fn records(
     Ok(records)
 }
 
-/// The entry in a record.
-pub(super) fn read(id: ConversationId, seq: Seq, record: &Record) -> Result<Entry, OpenError> {
+/// The hash of the record before an entry.
+async fn hash_before(
+    store: &dyn Store,
+    id: ConversationId,
+    seq: Seq,
+) -> Result<Digest, StoreError> {
+    if seq <= Seq(1) {
+        return Ok(GENESIS);
+    }
+    let records = store.records(id, &[seq.before()]).await?;
+    let missing = StoreError::NoEntry { id, seq: seq.before(), head: Seq::ZERO };
+    records.first().map(|record| record.hash).ok_or(missing)
+}
+
+/// The entry in a record that must follow the hash `previous`, which becomes its own.
+fn read_next(
+    id: ConversationId,
+    seq: Seq,
+    previous: &mut Digest,
+    record: &Record,
+) -> Result<Entry, OpenError> {
+    if !record.follows(*previous) {
+        return Err(OpenError::BrokenChain { id, seq });
+    }
+    *previous = record.hash;
     record.open().map_err(|source| OpenError::Unreadable { id, seq, source })
 }

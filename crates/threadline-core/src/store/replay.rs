@@ -47,6 +47,9 @@ impl Replay {
     }
 
     /// Takes in the next entry, with what it takes; a rewind with the state it leads to.
+    ///
+    /// An entry that breaks a rule may be folded in part: the caller must drop the replay or replace
+    /// its state ([`Replay::restore`]).
     pub(crate) fn take(
         &mut self,
         entry: &Entry,
@@ -76,6 +79,11 @@ impl Replay {
         self.history.adopt_sums(stored);
         self.remember(entry);
         Ok(row)
+    }
+
+    /// Replaces the state after an entry broke a rule.
+    pub(crate) fn restore(&mut self, history: History) {
+        self.history = history;
     }
 
     fn remember(&mut self, entry: &Entry) {

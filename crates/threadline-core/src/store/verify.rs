@@ -11,12 +11,13 @@ use passed::{Folded, Passed};
 
 use super::ahead::Ahead;
 use super::replay::Replay;
-use super::{PIECE_CAP_BYTES, Page, Storage, StoreError};
+use super::{Conversation, PIECE_CAP_BYTES, Page, Storage, StoreError};
 use crate::history::entry::Entry;
 use crate::history::fact::{Digest, Fact};
 use crate::history::record::{GENESIS, Record, UnreadableRecord};
 use crate::history::{Counts, History};
 use crate::id::{ConversationId, Seq};
+use crate::inbox::ItemNumber;
 use crate::outline::OutlineRow;
 use crate::tokens::{CounterId, TokenCounter};
 
@@ -49,12 +50,22 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// Entries of a newer version, which were kept but not understood.
     pub unrecognised: u64,
+    /// Whether the search index was left out, because it lags behind and the store can only be
+    /// read.
+    pub index_skipped: bool,
 }
 
 impl Report {
     /// Whether all is well.
     pub fn is_sound(&self) -> bool {
         self.findings.is_empty()
+    }
+
+    /// Notes what is damaged, if that is what an error says; else it is an error.
+    fn find_damage(&mut self, error: StoreError) -> Result<(), StoreError> {
+        let Some(what) = error.damage().map(ToOwned::to_owned) else { return Err(error) };
+        self.find(Seq::ZERO, what);
+        Ok(())
     }
 
     fn find(&mut self, seq: Seq, what: impl Into<String>) {
@@ -75,7 +86,8 @@ pub struct Finding {
 
 /// Verifies a conversation. `progress` is told how many entries have been looked at.
 ///
-/// What is wrong is told in the report; an error means that it could not be looked at.
+/// The report lists what is wrong, including rows that cannot be read. An error means that the
+/// conversation could not be checked.
 pub async fn verify(
     storage: &dyn Storage,
     id: ConversationId,
@@ -83,8 +95,31 @@ pub async fn verify(
     counter: Arc<dyn TokenCounter>,
     progress: &mut (dyn FnMut(u64) + Send),
 ) -> Result<Report, StoreError> {
-    let conversation = storage.conversation(id).await?;
     let mut report = Report::default();
+    match look(storage, id, depth, counter, progress, &mut report).await {
+        Ok(()) => {}
+        Err(error) => report.find_damage(error)?,
+    }
+    Ok(report)
+}
+
+async fn look(
+    storage: &dyn Storage,
+    id: ConversationId,
+    depth: Depth,
+    counter: Arc<dyn TokenCounter>,
+    progress: &mut (dyn FnMut(u64) + Send),
+    report: &mut Report,
+) -> Result<(), StoreError> {
+    let conversation = storage.conversation(id).await?;
+    if let Some(damage) = &conversation.damage {
+        report.find(Seq::ZERO, damage);
+    }
+    if depth == Depth::Deep
+        && let Err(error) = check_inbox(storage, id).await
+    {
+        report.find_damage(error)?;
+    }
     let (mut deep, mut lookers) = match depth {
         Depth::Chain => (None, Lookers::new(None)),
         Depth::Deep => {
@@ -111,12 +146,12 @@ pub async fn verify(
         if under_way.len() > PAGES_AHEAD
             && let Some(sheaf) = under_way.pop_front()
         {
-            take_in(&sheaf, deep.as_mut(), &mut report).await?;
+            take_in(&sheaf, deep.as_mut(), report).await?;
             progress(report.entries);
         }
     }
     for sheaf in under_way {
-        take_in(&sheaf, deep.as_mut(), &mut report).await?;
+        take_in(&sheaf, deep.as_mut(), report).await?;
         progress(report.entries);
     }
     let last = Seq(report.entries);
@@ -132,9 +167,18 @@ pub async fn verify(
         );
     }
     if let Some(deep) = deep {
-        deep.finish(&conversation.sums, &mut report).await?;
+        deep.finish(&conversation, report).await?;
     }
-    Ok(report)
+    Ok(())
+}
+
+/// Reads every item that waits: a store decodes each and compares it with its digest.
+async fn check_inbox(storage: &dyn Storage, id: ConversationId) -> Result<(), StoreError> {
+    let mut after = ItemNumber::default();
+    while let Some((last, _)) = storage.waiting(id, after, PAGE).await?.last() {
+        after = *last;
+    }
+    Ok(())
 }
 
 /// Reports what was seen in records, and what they amount to after those before them.
@@ -175,6 +219,9 @@ struct Deep<'a> {
     passed: Passed,
     rows: Pages<'a, OutlineRow>,
     index: Pages<'a, (Seq, u64)>,
+    /// Whether the rows, and the index, can be read and compared.
+    compares_rows: bool,
+    compares_index: bool,
     /// What the index should hold of entries it was not yet compared with.
     unchecked: Vec<(Seq, u64)>,
     attachments: BTreeSet<Digest>,
@@ -224,6 +271,8 @@ impl<'a> Deep<'a> {
             passed: Passed::default(),
             index: Pages::new(Ahead::ask(storage.index_checksums(id, Seq::ZERO, PAGE)).await),
             rows: Pages::new(Ahead::ask(storage.outline_ledger(id, Seq::ZERO, PAGE)).await),
+            compares_rows: true,
+            compares_index: true,
             unchecked: Vec::new(),
             attachments: BTreeSet::new(),
             last_foreign: Seq::ZERO,
@@ -255,10 +304,10 @@ impl<'a> Deep<'a> {
         }
         self.check_attachments(&entry, report).await?;
         self.check_index(seq, words, report).await?;
-        self.next_row().await?;
+        self.next_row(report).await?;
         while let Some(stray) = self.rows.next.take_if(|row| row.seq < seq) {
             report.find(stray.seq, "an outline row has no entry");
-            self.next_row().await?;
+            self.next_row(report).await?;
         }
         let stored = self.rows.next.take_if(|row| row.seq == seq);
         let adopted = stored.as_ref().filter(|stored| !self.counts_alike(stored)).cloned();
@@ -340,14 +389,22 @@ impl<'a> Deep<'a> {
                     report.find(seq, "nobody knows who counted the tokens of its outline row");
                 }
             }
-            (None, Some(_)) => report.find(seq, "its outline row is missing"),
-            (None, None) => {}
+            (None, Some(_)) if self.compares_rows => report.find(seq, "its outline row is missing"),
+            (None, _) => {}
         }
     }
 
-    async fn next_row(&mut self) -> Result<(), StoreError> {
+    async fn next_row(&mut self, report: &mut Report) -> Result<(), StoreError> {
         if let Some(coming) = self.rows.advance() {
-            let page = coming.answer().await?;
+            let page = match coming.answer().await {
+                Ok(page) => page,
+                // What follows cannot be compared; the entries still can be.
+                Err(error) => {
+                    report.find_damage(error)?;
+                    self.compares_rows = false;
+                    return Ok(());
+                }
+            };
             let coming = match page.last() {
                 Some(last) => {
                     Some(Ahead::ask(self.storage.outline_ledger(self.id, last.seq, PAGE)).await)
@@ -361,7 +418,13 @@ impl<'a> Deep<'a> {
 
     async fn next_indexed(&mut self) -> Result<(), StoreError> {
         if let Some(coming) = self.index.advance() {
-            let page = coming.answer().await?;
+            let page = match coming.answer().await {
+                Err(StoreError::ReadOnly(_)) => {
+                    self.compares_index = false;
+                    return Ok(());
+                }
+                page => page?,
+            };
             let coming = match page.last() {
                 Some((last, _)) => {
                     Some(Ahead::ask(self.storage.index_checksums(self.id, *last, PAGE)).await)
@@ -394,6 +457,10 @@ impl<'a> Deep<'a> {
     async fn compare_index(&mut self, report: &mut Report) -> Result<(), StoreError> {
         for (seq, expected) in std::mem::take(&mut self.unchecked) {
             self.next_indexed().await?;
+            if !self.compares_index {
+                report.index_skipped = true;
+                return Ok(());
+            }
             while let Some((indexed, _)) = self.index.next
                 && indexed < seq
             {
@@ -423,21 +490,21 @@ impl<'a> Deep<'a> {
             if !self.attachments.insert(digest) {
                 continue;
             }
-            match blob_digest(self.storage, digest).await? {
-                None => report.find(entry.seq, format!("its attachment {digest} is missing")),
-                Some(found) if found != digest => {
-                    report
-                        .find(entry.seq, format!("its attachment {digest} is not what was stored"));
-                }
-                Some(_) => {}
-            }
+            let wrong = match blob_digest(self.storage, digest).await {
+                Ok(Some(found)) if found == digest => continue,
+                Ok(None) => "is missing",
+                Ok(Some(_)) => "is not what was stored",
+                Err(error) if error.damage().is_some() => "is not what was stored",
+                Err(error) => return Err(error),
+            };
+            report.find(entry.seq, format!("its attachment {digest} {wrong}"));
         }
         Ok(())
     }
 
     async fn finish(
         mut self,
-        sums: &crate::history::batch::Sums,
+        conversation: &Conversation,
         report: &mut Report,
     ) -> Result<(), StoreError> {
         self.compare_index(report).await?;
@@ -446,11 +513,16 @@ impl<'a> Deep<'a> {
         }
         let Some(replay) = self.replay else { return Ok(()) };
         let history = replay.into_history();
-        if history.sums() != *sums {
+        // What cannot be read of them was noted already.
+        if conversation.damage.is_none() && history.sums() != conversation.sums {
             report.find(Seq::ZERO, "the sums are not what the history gives");
         }
-        if history.agent_sums() != self.storage.agents(self.id).await? {
-            report.find(Seq::ZERO, "the sums of the agents are not what the history gives");
+        match self.storage.agents(self.id).await {
+            Ok(agents) if agents == history.agent_sums() => {}
+            Ok(_) => {
+                report.find(Seq::ZERO, "the sums of the agents are not what the history gives");
+            }
+            Err(error) => report.find_damage(error)?,
         }
         Ok(())
     }

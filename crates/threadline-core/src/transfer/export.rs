@@ -45,12 +45,12 @@ pub enum ExportError {
     /// Something new waits for it.
     #[error("something new came for the conversation while it was written; try again")]
     Changed,
-    /// What is stored is not what was written.
-    #[error("entry {0} is damaged: the chain breaks there; run `threadline verify`")]
-    Damaged(Seq),
     /// An entry names an attachment that is not there.
     #[error("entry {0} names the attachment {1}, which is missing")]
     NoAttachment(Seq, Digest),
+    /// An attachment is not what was stored.
+    #[error("the attachment {1} of entry {0} was changed after it was stored")]
+    ChangedAttachment(Seq, Digest),
 }
 
 /// Writes a copy of a conversation, or of what it was up to an entry.
@@ -152,7 +152,7 @@ impl<'a> Exporter<'a> {
             let most = usize::try_from(head.0 - self.last.0.0).unwrap_or(PAGE).min(PAGE);
             let records = self.storage.read(self.id, &Page::forward(next, most)).await?;
             if records.is_empty() {
-                return Err(ExportError::Damaged(next));
+                return Err(OpenError::BrokenChain { id: self.id, seq: next }.into());
             }
             for record in &records {
                 self.entry(self.last.0.next(), record).await?;
@@ -164,7 +164,7 @@ impl<'a> Exporter<'a> {
 
     async fn entry(&mut self, seq: Seq, record: &Record) -> Result<(), ExportError> {
         if !record.follows(self.last.1) {
-            return Err(ExportError::Damaged(seq));
+            return Err(OpenError::BrokenChain { id: self.id, seq }.into());
         }
         // Only what can name an attachment is worth decoding.
         if may_attach(&record.body) {
@@ -187,7 +187,7 @@ impl<'a> Exporter<'a> {
     async fn attachment(&mut self, seq: Seq, digest: Digest) -> Result<(), ExportError> {
         let size =
             self.storage.blob_size(digest).await?.ok_or(ExportError::NoAttachment(seq, digest))?;
-        let mut offset = 0;
+        let (mut offset, mut hasher) = (0, blake3::Hasher::new());
         loop {
             let mut bytes = Vec::new();
             while bytes.len() < PART_CAP_BYTES {
@@ -199,6 +199,10 @@ impl<'a> Exporter<'a> {
                 bytes.extend(piece);
             }
             let length = u64::try_from(bytes.len()).unwrap_or(0);
+            hasher.update(&bytes);
+            if offset + length >= size && Digest(*hasher.finalize().as_bytes()) != digest {
+                return Err(ExportError::ChangedAttachment(seq, digest));
+            }
             Line::Attachment(Part { digest, size, offset, bytes }).write(self.to)?;
             offset += length;
             if offset >= size {

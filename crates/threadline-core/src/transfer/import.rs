@@ -407,7 +407,13 @@ impl Importer<'_> {
             }
             let past = self.past(&entry).await?;
             let counts = Counts::of(&entry.fact, self.counter);
-            let row = self.replay.take(&entry, record.hash, counts, past.as_ref())?;
+            let row = match self.replay.take(&entry, record.hash, counts, past.as_ref()) {
+                Ok(row) => row,
+                Err(broken) => {
+                    self.fold_again().await?;
+                    return Err(broken.into());
+                }
+            };
             self.pending.base.get_or_insert((self.last, self.previous));
             self.pending.bytes += record.size();
             self.pending.rows.extend(row.map(Arc::new));
@@ -458,6 +464,36 @@ impl Importer<'_> {
             }
         }
         Ok(Some(past))
+    }
+
+    /// Rebuilds the state from the accepted entries after an entry broke a rule: the refused entry may
+    /// have been folded in part, and a salvage must keep the state of the accepted entries only.
+    async fn fold_again(&mut self) -> Result<(), Wrong> {
+        let Some(mut history) = self.replay.nearest(self.last).cloned() else { return Ok(()) };
+        let unstaged = self.pending.base.map_or(self.last, |(base, _)| base);
+        while history.head() < unstaged {
+            let missing = usize::try_from(unstaged.0 - history.head().0).unwrap_or(PAGE).min(PAGE);
+            let records = self.storage.staged(self.stage, history.head().next(), missing).await?;
+            if records.is_empty() {
+                break;
+            }
+            for record in records {
+                let entry = record.open().map_err(Wrong::Unreadable)?;
+                history.apply_or_break(
+                    &entry,
+                    record.hash,
+                    Counts::of(&entry.fact, self.counter),
+                )?;
+            }
+        }
+        for Placed { entry, record } in &self.pending.placed {
+            if entry.seq > history.head() {
+                let counts = Counts::of(&entry.fact, self.counter);
+                history.apply_or_break(entry, record.hash, counts)?;
+            }
+        }
+        self.replay.restore(history);
+        Ok(())
     }
 
     async fn stage(&mut self) -> Result<(), Wrong> {

@@ -196,21 +196,41 @@ fn about_invocations() -> BoxedStrategy<Fact> {
         FailureKind::Cancelled,
     ]);
     let streamed = vec(block(), 0..3);
-    let failed =
-        (seq(), kind, text(), any::<bool>(), of(any::<u64>()), streamed, of(usage()), of(money()))
-            .prop_map(|(started, kind, message, retry, retry_after_ms, streamed, usage, cost)| {
+    let failed = (
+        seq(),
+        kind,
+        text(),
+        any::<bool>(),
+        (of(any::<u64>()), of(any::<u64>())),
+        streamed,
+        of(usage()),
+        of(money()),
+    )
+        .prop_map(
+            |(
+                started,
+                kind,
+                message,
+                retry,
+                (retry_after_ms, limit_tokens),
+                streamed,
+                usage,
+                cost,
+            )| {
                 InvocationFailed {
                     started,
                     kind,
                     message,
                     retry,
                     retry_after_ms,
+                    limit_tokens,
                     streamed,
                     usage,
                     cost,
                 }
                 .into()
-            });
+            },
+        );
     prop_oneof![started, failed].boxed()
 }
 
@@ -372,13 +392,15 @@ pub(crate) fn invocation() -> impl Strategy<Value = Invocation> {
 }
 
 fn usage() -> impl Strategy<Value = Usage> {
-    (any::<u64>(), any::<u64>(), of(any::<u64>()), of(any::<u64>()), of(any::<u64>())).prop_map(
-        |(input, output, cached_input, cache_write, reasoning)| Usage {
+    let some = || of(any::<u64>());
+    (any::<u64>(), any::<u64>(), some(), some(), some(), any::<bool>()).prop_map(
+        |(input, output, cached_input, cache_write, reasoning, estimated)| Usage {
             input,
             output,
             cached_input,
             cache_write,
             reasoning,
+            estimated,
         },
     )
 }

@@ -2,6 +2,7 @@
 //!
 //! What goes wrong is told by the place, never by what was found there.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
@@ -19,6 +20,40 @@ use crate::failed::Failed;
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest key that is taken; what is longer is something else.
 const KEY_CAP_BYTES: u64 = 16 * 1024;
+/// The variables that a key command gets: what programs need to run at all, to find the user's
+/// session, and to reach an agent or a vault that is open.
+const COMMAND_VARIABLES: [&str; 26] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "TERM",
+    "TMPDIR",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "XAUTHORITY",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "SSH_AUTH_SOCK",
+    "GNUPGHOME",
+    "GPG_TTY",
+    "PINENTRY_USER_DATA",
+    "PASSWORD_STORE_DIR",
+    "BW_SESSION",
+    "OP_ACCOUNT",
+    "VAULT_ADDR",
+    "AWS_PROFILE",
+    "SystemRoot",
+    "USERPROFILE",
+    "APPDATA",
+];
+/// How the names of further such variables begin.
+const COMMAND_VARIABLE_STARTS: [&str; 3] = ["LC_", "XDG_", "OP_SESSION_"];
+/// No variable with one of these words in its name is passed on, whatever else it is.
+const SECRET_WORDS: [&str; 3] = ["KEY", "TOKEN", "SECRET"];
 
 impl KeyRef {
     /// Fetches the key.
@@ -87,6 +122,7 @@ async fn from_command(words: &[String]) -> Result<String, String> {
         return Err("has no words; name a program and its arguments".to_owned());
     };
     let mut command = Command::new(program);
+    command.env_clear().envs(std::env::vars_os().filter(|(name, _)| is_passed_on(name)));
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let printed = async {
         let mut child = command.kill_on_drop(true).spawn()?;
@@ -111,6 +147,16 @@ async fn from_command(words: &[String]) -> Result<String, String> {
             Err(format!("printed no key within {seconds} s; run it by hand to see why"))
         }
     }
+}
+
+/// Whether a key command gets a variable. It runs with what it needs to find a key, and without
+/// the keys and tokens that this process has for other purposes.
+fn is_passed_on(name: &OsStr) -> bool {
+    let Some(name) = name.to_str() else { return false };
+    let upper = name.to_ascii_uppercase();
+    let named = COMMAND_VARIABLES.iter().any(|known| name.eq_ignore_ascii_case(known));
+    let begins = COMMAND_VARIABLE_STARTS.iter().any(|start| upper.starts_with(start));
+    (named || begins) && !SECRET_WORDS.iter().any(|word| upper.contains(word))
 }
 
 fn text(bytes: Vec<u8>) -> Result<String, String> {
@@ -226,6 +272,35 @@ mod tests {
             assert!(wrong.message.contains(part), "{}", wrong.message);
             assert!(!wrong.message.contains("sk-"), "{}", wrong.message);
         }
+    }
+
+    #[test]
+    fn a_command_gets_what_it_needs_and_no_secrets() {
+        for (name, wanted) in [
+            ("PATH", true),
+            ("HOME", true),
+            ("LC_ALL", true),
+            ("XDG_RUNTIME_DIR", true),
+            ("DBUS_SESSION_BUS_ADDRESS", true),
+            ("BW_SESSION", true),
+            ("OPENAI_API_KEY", false),
+            ("GITHUB_TOKEN", false),
+            ("XDG_SECRET", false),
+            ("LC_MY_TOKEN", false),
+            ("DATABASE_URL", false),
+            ("LD_PRELOAD", false),
+        ] {
+            assert_eq!(is_passed_on(OsStr::new(name)), wanted, "{name}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn a_command_does_not_see_the_variables_of_the_process() {
+        // What the tests run with has variables of cargo; the command sees none of them.
+        assert!(std::env::vars_os().any(|(name, _)| name == "CARGO_MANIFEST_DIR"));
+        let script = "echo \"sk-$(env | grep -c ^CARGO_)-${PATH:+path}\"";
+        assert_eq!(of_command(&["sh", "-c", script]).await.unwrap().reveal(), "sk-0-path");
     }
 
     #[cfg(unix)]

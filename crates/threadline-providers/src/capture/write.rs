@@ -1,24 +1,26 @@
 //! The writing of captures, in a thread of its own.
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, BufWriter, Write as _};
+#[cfg(unix)]
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
 use bytes::Bytes;
-use memchr::memmem;
 use serde::Serialize;
 use serde_json::value::RawValue;
+use threadline_core::redact::{RedactStream, Redactor};
 
 use super::{Captured, hidden};
-use crate::access::Secret;
 
 /// One thing to be written.
 #[derive(Debug)]
 pub(super) enum Job {
     /// A request, and the file of its answer.
-    Begin { number: u64, name: String, request: Box<Captured>, key: Option<Secret> },
+    Begin { number: u64, name: String, request: Box<Captured>, redactor: Arc<Redactor> },
     /// More of an answer.
     Bytes(u64, Bytes),
     /// An answer is at its end, one way or another.
@@ -44,13 +46,13 @@ pub(super) fn all(folder: &Path, jobs: &Receiver<Job>) {
 
 fn one(folder: &Path, open: &mut BTreeMap<u64, Out>, job: Job) -> io::Result<()> {
     match job {
-        Job::Begin { number, name, request, key } => {
+        Job::Begin { number, name, request, redactor } => {
             let asked = as_json(&request)?;
-            let mut file = Out::new(&folder.join(format!("{name}.request.json")), key.as_ref())?;
+            let mut file = Out::new(&folder.join(format!("{name}.request.json")), &redactor)?;
             file.write(&asked)?;
             file.end()?;
             let answer = folder.join(format!("{name}.response"));
-            open.insert(number, Out::new(&answer, key.as_ref())?);
+            open.insert(number, Out::new(&answer, &redactor)?);
             Ok(())
         }
         Job::Bytes(number, bytes) => match open.get_mut(&number) {
@@ -61,40 +63,40 @@ fn one(folder: &Path, open: &mut BTreeMap<u64, Out>, job: Job) -> io::Result<()>
     }
 }
 
-/// A file that never shows the key, wherever the pieces that are written to it are cut.
+/// A file that never shows a key, wherever the pieces that are written to it are cut.
 struct Out {
     file: BufWriter<File>,
-    key: Option<Secret>,
-    /// What may be the beginning of the key.
-    held: Vec<u8>,
+    redacted: RedactStream,
 }
 
 impl Out {
-    fn new(path: &Path, key: Option<&Secret>) -> io::Result<Self> {
-        let key = key.filter(|key| !key.reveal().is_empty()).cloned();
-        Ok(Self { file: BufWriter::new(File::create_new(path)?), key, held: Vec::new() })
+    fn new(path: &Path, redactor: &Arc<Redactor>) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        options.mode(0o600);
+        let redacted = RedactStream::new(Arc::clone(redactor));
+        Ok(Self { file: BufWriter::new(options.open(path)?), redacted })
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let Some(key) = &self.key else { return self.file.write_all(bytes) };
-        self.held.extend_from_slice(bytes);
-        let mut from = 0;
-        let key = key.reveal().as_bytes();
-        for found in memmem::find_iter(&self.held, key) {
-            self.file.write_all(self.held.get(from..found).unwrap_or_default())?;
-            self.file.write_all(hidden::HIDDEN.as_bytes())?;
-            from = found + key.len();
-        }
-        let safe = self.held.len().saturating_sub(key.len() - 1).max(from);
-        self.file.write_all(self.held.get(from..safe).unwrap_or_default())?;
-        self.held.drain(..safe);
-        Ok(())
+        self.file.write_all(&self.redacted.push(bytes))
     }
 
     fn end(mut self) -> io::Result<()> {
-        self.file.write_all(&self.held)?;
+        self.file.write_all(&self.redacted.finish())?;
         self.file.flush()
     }
+}
+
+/// Makes the folder of captures, for the user alone. One that is there stays as it is: it may be
+/// anybody's.
+pub(super) fn make_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    builder.mode(0o700);
+    builder.create(folder)
 }
 
 #[derive(Serialize)]

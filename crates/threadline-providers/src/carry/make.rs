@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use serde_json::value::RawValue;
 use threadline_core::context::{
     Body, InputPart, OutputPart, Part, ResultPart, ResultsPart, Source,
 };
@@ -11,6 +10,7 @@ use threadline_core::history::fact::{Block, Status, Stop, ToolCall};
 use threadline_core::id::{CallId, Seq};
 use threadline_core::provider::{Repair, Request, ToolSupport};
 
+use super::arguments::object_of;
 use super::attached::{self, Place};
 use super::ids::Ids;
 use super::{Call, Carried, ModelTurn, Piece, Result, Said, Turn};
@@ -173,16 +173,10 @@ impl<'a> Carrier<'a> {
     }
 
     fn call(&mut self, entry: Seq, id: String, call: &'a ToolCall, own: bool) -> Call<'a> {
-        let object = serde_json::from_str::<&RawValue>(&call.arguments);
-        let arguments = match object {
-            Ok(raw) if raw.get().starts_with('{') => raw.get(),
-            Ok(_) | Err(_) => {
-                if !call.arguments.trim().is_empty() {
-                    self.repair(entry, "arguments that are no object are sent as an empty one");
-                }
-                "{}"
-            }
-        };
+        let (arguments, change) = object_of(call);
+        if let Some(change) = change {
+            self.repair(entry, change);
+        }
         let name = self.names.to_wire(&call.name).to_owned();
         Call { id, name, arguments, state: call.state.as_deref().filter(|_| own) }
     }
@@ -255,7 +249,9 @@ impl<'a> Carrier<'a> {
         results: Vec<(Result<'a>, Vec<Piece<'a>>)>,
     ) {
         let words = blocks.into_iter().filter_map(|said| match said {
-            Said::Call(call) => Some(format!("[called {} {}]", call.name, call.arguments).into()),
+            Said::Call(call) => {
+                Some(format!("[called {} {}]", call.name, call.arguments.get()).into())
+            }
             Said::Text { text, .. } if !text.trim().is_empty() => Some(text),
             Said::Text { .. } | Said::Thinking { .. } | Said::Foreign { .. } => None,
         });

@@ -185,7 +185,8 @@ fn tell(carried: &Carried<'_>) -> String {
                         }
                         Said::Text { text, .. } => write!(out, " {text:?}").unwrap(),
                         Said::Call(call) => {
-                            write!(out, " {}={}{}", call.id, call.name, call.arguments).unwrap();
+                            write!(out, " {}={}{}", call.id, call.name, call.arguments.get())
+                                .unwrap();
                         }
                         Said::Foreign { kind, state } => write!(out, " {kind} {state}").unwrap(),
                     }
@@ -276,6 +277,42 @@ fn arguments_are_always_an_object_and_names_always_fit() {
     mended Some(2): a call without a result is told as interrupted
     mended Some(2): a call without a result is told as interrupted
     "#);
+}
+
+#[test]
+fn arguments_that_are_no_json_go_out_repaired() {
+    let recorded = |arguments: &str, repaired: &str| {
+        let Block::ToolCall(call) = calls(None, "look", arguments) else { unreachable!() };
+        Block::ToolCall(ToolCall { repaired: Some(repaired.into()), ..call })
+    };
+    let odd = [
+        recorded(r#"{"a":1,}"#, r#"{"a":1}"#),
+        recorded(r#"{"a":2,}"#, "no JSON"),
+        recorded(r#"{"a": 3}"#, r#"{"a":3}"#),
+        recorded("[4,]", "[4]"),
+        calls(None, "look", "{a: 'x', \"b\": [True,],}"),
+        calls(None, "look", r#"{"a":"x\ud83d"}"#),
+        calls(None, "look", r#"{"a":"x\ud83d",}"#),
+    ];
+    let told = Case::new().says("go").own(&odd).told();
+    let called = told.lines().find(|line| line.contains("=look")).unwrap();
+    let sent: Vec<&str> = called.split(" call_2_").skip(1).collect();
+    assert_eq!(
+        sent,
+        [
+            r#"0=look{"a":1}"#,
+            r#"1=look{"a":2}"#,
+            r#"2=look{"a": 3}"#,
+            "3=look{}",
+            r#"4=look{"a":"x","b":[true]}"#,
+            r#"5=look{"a":"x\ufffd"}"#,
+            "6=look{\"a\":\"x\u{fffd}\"}",
+        ]
+    );
+    let notes = |words: &str| told.lines().filter(|line| line.contains(words)).count();
+    assert_eq!(notes("are sent in their repaired form"), 4);
+    assert_eq!(notes("are sent as an empty one"), 1);
+    assert_eq!(notes("sent as a replacement character"), 1);
 }
 
 #[test]

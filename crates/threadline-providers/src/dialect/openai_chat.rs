@@ -14,4 +14,4 @@ mod tests;
 mod wire;
 
 /// The version of the encoder: another one writes other bytes for the same request.
-pub(crate) const ENCODER_VERSION: u32 = 1;
+pub(crate) const ENCODER_VERSION: u32 = 2;

@@ -7,4 +7,4 @@ pub(crate) mod encode;
 mod wire;
 
 /// The version of the encoder: it counts up when the same request becomes other bytes.
-pub(crate) const ENCODER_VERSION: u32 = 1;
+pub(crate) const ENCODER_VERSION: u32 = 2;

@@ -24,6 +24,8 @@ pub(super) struct Said {
     pub(super) status: Option<u16>,
     /// When asking again may help.
     pub(super) retry_after_ms: Option<u64>,
+    /// The window of the model, where the body has it as a number of its own.
+    pub(super) window_tokens: Option<u64>,
     /// The request's id, where the body has it.
     pub(super) request_id: Option<String>,
     /// What else the body is, if it is no error of a provider.
@@ -129,6 +131,8 @@ impl Said {
             .filter(|kind| kind != "error")
             .or_else(|| text(error, "status"))
             .or_else(|| self.kind.take());
+        // llama.cpp tells its window so.
+        self.window_tokens = error.get("n_ctx").and_then(Value::as_u64).or(self.window_tokens);
         self.code = text(error, "code").or_else(|| self.code.take());
         for field in ["code", "status", "raw_status_code", "status_code"] {
             let number = error.get(field).and_then(number).filter(|code| (300..600).contains(code));

@@ -143,15 +143,21 @@ fn usage(rest: &str) -> Result<Usage, String> {
 fn fault(rest: &str) -> Result<Fault, String> {
     let (kind, rest) = first(rest);
     let fault = Fault::of(named(&KINDS, kind)?);
-    let (retry_after_ms, rest) = match first(rest) {
-        ("after", rest) => {
-            let (millis, rest) = first(rest);
-            (Some(number(millis)?), rest)
-        }
-        _ => (None, rest),
-    };
+    let (retry_after_ms, rest) = marked("after", rest)?;
+    let (limit_tokens, rest) = marked("limit", rest)?;
     let message = if rest.is_empty() { fault.message } else { string(rest)? };
-    Ok(Fault { retry_after_ms, message, ..fault })
+    Ok(Fault { retry_after_ms, limit_tokens, message, ..fault })
+}
+
+/// A number after a word, if the word comes first, and what follows.
+fn marked<'a>(mark: &str, rest: &'a str) -> Result<(Option<u64>, &'a str), String> {
+    match first(rest) {
+        (word, rest) if word == mark => {
+            let (digits, rest) = first(rest);
+            Ok((Some(number(digits)?), rest))
+        }
+        _ => Ok((None, rest)),
+    }
 }
 
 /// The first word, and what follows it.

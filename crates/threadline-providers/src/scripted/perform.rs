@@ -53,6 +53,7 @@ fn error(fault: &Fault) -> ProviderError {
         provider: SCRIPTED.into(),
         kind: fault.kind,
         retry_after_ms: fault.retry_after_ms,
+        limit_tokens: fault.limit_tokens,
         message: (*fault.message).to_owned(),
         metadata: Metadata::new(),
         source: None,

@@ -44,7 +44,7 @@ use threadline_core::history::fact::{FailureKind, Money, Opaque, Stop, Usage};
 /// ```
 ///
 /// Further: `state TEXT` (opaque state of the open text or thought), `cost BILLIONTHS`,
-/// `stop done|length|paused|refusal|blocked`, `fail KIND [after MS] [TEXT]` with the kinds
+/// `stop done|length|paused|refusal|blocked`, `fail KIND [after MS] [limit TOKENS] [TEXT]` with the kinds
 /// `busy`, `context_too_long`, `unauthorised`, `quota_spent`, `refused`, `protocol`,
 /// `unreachable` and `cancelled`, `ends` (the stream just ends), `garbage` (a delta that breaks
 /// the order of deltas), `huge BYTES` (a text of so many bytes in one delta), `hang` (nothing
@@ -139,6 +139,8 @@ pub struct Fault {
     pub kind: FailureKind,
     /// When asking again may help, if it says so.
     pub retry_after_ms: Option<u64>,
+    /// The most tokens that it takes, if it says so.
+    pub limit_tokens: Option<u64>,
     /// What it says about it.
     pub message: Arc<str>,
 }
@@ -213,6 +215,7 @@ impl Call {
 impl Fault {
     /// A fault that does not say when asking again may help.
     pub fn of(kind: FailureKind) -> Self {
-        Self { kind, retry_after_ms: None, message: "as the script has it".into() }
+        let (retry_after_ms, limit_tokens) = (None, None);
+        Self { kind, retry_after_ms, limit_tokens, message: "as the script has it".into() }
     }
 }

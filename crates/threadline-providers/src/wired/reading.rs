@@ -71,8 +71,9 @@ impl Reading {
         let chunk = match next {
             Ok(Some(chunk)) => chunk,
             Ok(None) => return self.end(out).map(|()| false),
-            // The protocol's own sign of the end may have come: then nothing is missing.
-            Err(failed) => return self.taking.decoder.end(out).map(|()| false).map_err(|_| failed),
+            // The protocol's own sign of the end may have come: then nothing is missing, unless an
+            // event was cut.
+            Err(failed) => return self.end(out).map(|()| false).map_err(|_| failed),
         };
         if let Some(recording) = &mut self.recording {
             recording.bytes(&chunk);
@@ -124,19 +125,33 @@ impl Taking {
             Frame::Event(event) => self.event(event, out),
             // Only the blank line after it is missing, or the rest of it.
             Frame::Cut(event) if is_whole(event.data) => self.event(event, out),
-            Frame::Cut(_) | Frame::Comment => Ok(()),
+            Frame::Cut(_) => Err(Failed::protocol("the answer broke off inside an event")),
+            Frame::Comment => Ok(()),
             Frame::Stray(line) => {
                 if self.strays.len() + line.len() < STRAY_CAP_BYTES {
                     self.strays.push_str(line);
                     self.strays.push('\n');
                 }
-                Ok(())
+                self.no_event_is_stray()
             }
         }
     }
 
+    /// A line of JSON between events is an event without its framing, which may be an error's: the
+    /// answer is not whole without it. Other lines say nothing, and a stream of such lines alone is
+    /// told at its end.
+    fn no_event_is_stray(&self) -> Result<(), Failed> {
+        let is_json = |line: &str| line.trim_start().starts_with('{');
+        if self.events == 0 || !self.strays.lines().any(is_json) {
+            return Ok(());
+        }
+        let told = odd::told("", &[], self.strays.as_bytes());
+        Err(Failed::protocol(format!("a line of the answer belongs to no event: {}", told.message)))
+    }
+
     fn event(&mut self, event: Event<'_>, out: &mut Vec<Delta>) -> Result<(), Failed> {
         self.events += 1;
+        self.no_event_is_stray()?;
         let begun = out.len();
         self.decoder.event(event.data, out)?;
         let new = out.get(begun..).unwrap_or_default();

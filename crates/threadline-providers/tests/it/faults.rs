@@ -247,7 +247,7 @@ async fn a_page_that_tells_of_an_error() {
 async fn an_error_that_repeats_the_key() {
     let head = "HTTP/1.1 401 Unauthorized\r\ncontent-type: application/json\r\n";
     let body = format!(r#"{{"error":{{"message":"wrong key: {KEY}"}}}}"#);
-    check([whole(head, &body)], Unauthorised, "wrong key: <redacted>; check the key").await;
+    check([whole(head, &body)], Unauthorised, "wrong key: [redacted: key]; check the key").await;
 }
 
 #[tokio::test]

@@ -18,4 +18,5 @@ mod reply;
 mod responses;
 mod server;
 mod sse;
+mod unread;
 mod wired;

@@ -76,12 +76,27 @@ impl Asker {
         Self::with(base, timeouts, capture, Quirks::default())
     }
 
+    /// Asks in a dialect.
+    pub(crate) fn speaking(dialect: Dialect, base: &str) -> Self {
+        Self::made(dialect, base, short(), None, Quirks::default())
+    }
+
     fn with(base: &str, timeouts: Timeouts, capture: Option<Arc<Capture>>, quirks: Quirks) -> Self {
+        Self::made(Dialect::OpenAiChat, base, timeouts, capture, quirks)
+    }
+
+    fn made(
+        dialect: Dialect,
+        base: &str,
+        timeouts: Timeouts,
+        capture: Option<Arc<Capture>>,
+        quirks: Quirks,
+    ) -> Self {
         let folder = TempDir::new().unwrap();
         let file = folder.path().join("key");
         fs::write(&file, KEY).unwrap();
         let access = Access {
-            dialect: Dialect::OpenAiChat,
+            dialect,
             url: format!("{base}/v1/chat/completions"),
             headers: vec![("x-own".to_owned(), "yes".to_owned())],
             key: Some((KeyHeader::Bearer, KeyRef::File(file))),
@@ -291,7 +306,7 @@ async fn what_is_said_is_captured_without_the_key() {
     let (request, response) = (read("0001-model-1.request.json"), read("0001-model-1.response"));
     assert!(request.contains(r#"["authorization","<redacted>"]"#), "{request}");
     assert!(response.starts_with("HTTP 200\r\n"), "{response}");
-    assert!(response.contains("the key is <redacted>"), "{response}");
+    assert!(response.contains("the key is [redacted: key]"), "{response}");
     assert!(response.ends_with("data: [DONE]\n\n"), "{response}");
     assert!(!request.contains(KEY) && !response.contains(KEY), "{request}\n{response}");
 }

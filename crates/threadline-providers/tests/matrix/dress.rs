@@ -27,7 +27,17 @@ const ODD_NAMES: [&str; 6] = [
     "mcp__a_very_long_name_of_a_server__and_a_tool_of_it_that_is_longer_yet",
 ];
 /// What models write instead of an object.
-const ODD_ARGUMENTS: [&str; 6] = ["", "null", "[1,2]", "{\"cut\": \"o", "\"text\"", "{\"a\":1}{"];
+const ODD_ARGUMENTS: [&str; 9] = [
+    "",
+    "null",
+    "[1,2]",
+    "{\"cut\": \"o",
+    "\"text\"",
+    "{\"a\":1}{",
+    "{\"a\":1,}",
+    "{a: 'it''s'}",
+    "{\"a\":\"\\ud83d\"}",
+];
 /// Schemas that people write.
 const SCHEMAS: [&str; 6] = [
     r#"{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}"#,

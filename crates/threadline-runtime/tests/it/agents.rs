@@ -274,22 +274,25 @@ async fn ends(house: &House) -> Vec<String> {
 const SPENDING: &str = r#"
     turn when plan
       call call_agent {"name":"ada","task":"flower"}
-      usage 400 0
+      usage 399 1
       cost 40000000
     then
       say {result}
+      usage 1 1
     turn when flower
       call call_agent {"name":"bob","task":"bird"}
-      usage 300 0
+      usage 299 1
       cost 30000000
     then
       say {result}
+      usage 1 1
     turn when bird
       call read {"do":"1"}
-      usage 300 0
+      usage 299 1
       cost 30000000
     then
       say a lark
+      usage 1 1
 "#;
 
 #[tokio::test]
@@ -316,7 +319,7 @@ async fn what_children_spend_counts_for_their_callers() {
     ");
     // With a bit more of either the last of them still answers, and its callers do.
     let money = Limits { turn_cost: Some(Money(101_000_000)), ..usual };
-    let tokens = Limits { turn_tokens: Some(1_001), ..usual };
+    let tokens = Limits { turn_tokens: Some(1_010), ..usual };
     for limits in [money, tokens] {
         let house = office(SPENDING, limits).await;
         assert_eq!(house.say("k1", "plan").await, Rest::Idle);
@@ -440,4 +443,43 @@ async fn an_answer_ends_a_wait() {
     assert!(story.contains("wait c6.1 ok: ended early: a message came"), "{story}");
     let turns = story.lines().filter(|line| line.contains("planner: noted")).count();
     assert_eq!(turns, 1, "the answer is heard in the turn that waits for it: {story}");
+}
+
+/// A comma too many changes nothing: the call waits for the agent that is busy, as it would without.
+#[tokio::test]
+async fn a_call_with_repaired_arguments_waits_like_any_other() {
+    let house = office(
+        r#"
+        turn when plan
+          call call_agent {"name":"ada","task":"name a flower"}
+          call call_agent {"name":"ada","task":"name a bird",}
+        then
+          say {results}
+        turn when flower
+          call read {"do":"slow"}
+        then
+          say a rose
+        turn when bird
+          say a lark
+        "#,
+        Limits::default(),
+    )
+    .await;
+    assert_eq!(house.say("k1", "plan it").await, Rest::Idle);
+    let entries = house.entries().await;
+    let calls = entries.iter().find_map(|entry| match &entry.fact {
+        Fact::Output(output) => Some(output.calls().cloned().collect::<Vec<_>>()),
+        _ => None,
+    });
+    let calls = calls.unwrap();
+    assert_eq!(calls[0].repaired, None);
+    assert_eq!(
+        &*calls[1].arguments, r#"{"name":"ada","task":"name a bird",}"#,
+        "as it was written"
+    );
+    assert_eq!(calls[1].repaired.as_deref(), Some(r#"{"name":"ada","task":"name a bird"}"#));
+    let story = house.story().await;
+    assert!(story.contains("call_agent c6.0 ok: a rose"), "{story}");
+    assert!(story.contains("call_agent c6.1"), "{story}");
+    assert!(story.contains("ok: a lark") || story.contains("): a lark"), "{story}");
 }

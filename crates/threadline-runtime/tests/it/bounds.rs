@@ -260,14 +260,16 @@ async fn what_a_task_took_counts_where_its_answer_is_heard() {
     let script = r#"
         turn when plan
           call call_agent {"name":"ada","task":"work","wait":false}
+          usage 1 1
         then
           say sent
+          usage 1 1
         turn when work
           say done
-          usage 900 0
+          usage 899 1
         turn when Answer
           call read {"do":"1"}
-          usage 100 0
+          usage 99 1
         then
           say noted
     "#;

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use threadline_core::clock::Clock;
 use threadline_core::drive::{Limits, Rest};
 use threadline_core::history::entry::Entry;
-use threadline_core::history::fact::{AgentJoined, Effect, Input, Verdict};
+use threadline_core::history::fact::{AgentJoined, Effect, Fact, Input, Usage, Verdict};
 use threadline_core::id::{ConversationId, IdSource, Seq, TenantId};
 use threadline_core::inbox::{Body, Item, Mode};
 use threadline_core::provider::{Models, Provider};
@@ -259,7 +259,8 @@ impl House {
 
     /// The history as text, without what it begins with.
     pub(crate) async fn story(&self) -> String {
-        let text = notation::print(self.entries().await);
+        let entries = self.entries().await.into_iter().map(without_estimates);
+        let text = notation::print(entries);
         let lines = text.lines().skip(2).map(shortened);
         lines.collect::<Vec<_>>().join("\n")
     }
@@ -268,6 +269,16 @@ impl House {
     pub(crate) fn done(&self) -> Vec<(String, u32)> {
         self.effects.lock().unwrap().iter().map(|(call, n)| (call.clone(), *n)).collect()
     }
+}
+
+/// An entry without a usage that is our own estimate: most scripts report none.
+pub(crate) fn without_estimates(mut entry: Entry) -> Entry {
+    match &mut entry.fact {
+        Fact::Output(output) if output.usage.estimated => output.usage = Usage::default(),
+        Fact::InvocationFailed(failed) => failed.usage = failed.usage.filter(|u| !u.estimated),
+        _ => {}
+    }
+    entry
 }
 
 /// A line of a story without what says nothing here: digests, keys, how long things took.

@@ -18,6 +18,7 @@ mod house;
 mod leases;
 mod models;
 mod offers;
+mod secrets;
 mod stops;
 mod sums;
 mod timers;

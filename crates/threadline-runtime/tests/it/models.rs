@@ -1,21 +1,23 @@
 //! Several models: who is asked after a failure, what it costs, what is sent along, and a prompt
 //! that was cut.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use insta::assert_snapshot;
 use threadline_core::choose::{DEFAULT_ROUTE, Route, Strategy};
 use threadline_core::drive::Limits;
 use threadline_core::history::fact::{
-    AgentJoined, Attachment, Digest, Fact, FailureKind, Input, Money, Purpose,
+    AgentJoined, Attachment, Digest, Fact, FailureKind, Input, Money, Purpose, Usage,
 };
+use threadline_core::history::metadata::Value;
 use threadline_core::id::Seq;
 use threadline_core::inbox::Body;
 use threadline_core::provider::{
-    DeltaStream, MediaSupport, Models, Price, Profile, Provider, Request, Target,
+    DeltaStream, MediaSupport, Models, Price, Profile, Provider, Request, Target, USAGE_REFUSED_KEY,
 };
-use threadline_core::store::{Storage, read_media};
+use threadline_core::store::{Storage, open, read_media};
+use threadline_core::tokens::Estimator;
 use threadline_providers::scripted::Scripted;
 use threadline_runtime::{NewAgent, Stepped};
 
@@ -251,7 +253,7 @@ async fn what_an_answer_costs_is_on_record_and_has_limits() {
         then
           say Never said.
         turn else
-          usage 1000 0
+          usage 990 1
           say Here again.
     "#;
     let cast = Cast::default().with("only", script, priced);
@@ -286,6 +288,95 @@ async fn what_an_answer_costs_is_on_record_and_has_limits() {
     Limit(Money): $0.003 of $0.003 in this conversation
     Limit(Money): $0.003 of $0.003 in this conversation
     ");
+}
+
+/// The usage and cost of every output, and what was refused of what was reported.
+async fn taken(house: &House) -> Vec<(Usage, Option<Money>, Option<String>)> {
+    let entries = house.entries().await.into_iter();
+    let taken = entries.filter_map(|entry| match entry.fact {
+        Fact::Output(output) => {
+            let refused = match entry.metadata.get(USAGE_REFUSED_KEY) {
+                Some(Value::Text(text)) => Some(text.clone()),
+                Some(Value::Flag(_) | Value::Number(_)) | None => None,
+            };
+            Some((output.usage, output.cost, refused))
+        }
+        _ => None,
+    });
+    taken.collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn limits_hold_for_a_model_that_reports_no_usage() {
+    let steps = (0..30).map(|n| format!("call read {{\"do\":\"part {n} of it\"}}\n"));
+    let endless = format!("turn\n {}", steps.collect::<Vec<_>>().join("then\n "));
+    for (reported, refused) in [
+        ("", None),
+        ("usage 0 0\n ", None),
+        ("usage 18446744073709551615 3\n ", Some("an impossible number of input tokens")),
+        ("usage 300 9000000\n ", Some("9000000 output tokens")),
+    ] {
+        let script = endless.replace("call", &format!("{reported}call"));
+        let cast = Cast::default().with("only", &script, priced);
+        let limits = Limits { turn_tokens: Some(5_000), ..Limits::default() };
+        let house = cast.house(limits).await;
+        house.say("k1", "go").await;
+        let ended = course(&house).await;
+        let last = ended.lines().last().unwrap();
+        assert!(
+            last.starts_with("Limit(Tokens): about ")
+                && last.ends_with("of 5000 tokens in one turn"),
+            "{ended}"
+        );
+        let taken = taken(&house).await;
+        let steps = taken.len();
+        assert!((3..=25).contains(&steps), "{reported:?}: {steps} steps");
+        for (usage, cost, note) in taken {
+            assert!(usage.estimated && usage.input < 5_000 && usage.output < 5_000, "{usage:?}");
+            assert!(usage.input > 0 && usage.output > 0, "{usage:?}");
+            assert_eq!(cost, Target::cost(&cast.targets[0], None, Some(&usage)));
+            assert_eq!(note.is_some(), refused.is_some(), "{note:?}");
+            assert!(note.unwrap_or_default().contains(refused.unwrap_or_default()));
+        }
+
+        let limits = Limits { turn_cost: Some(Money(5_000_000)), ..Limits::default() };
+        let house = cast.house(limits).await;
+        house.say("k1", "go").await;
+        let ended = course(&house).await;
+        assert!(ended.lines().last().unwrap().starts_with("Limit(Money): about $0.00"), "{ended}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_what_a_model_reported_says_how_it_counts() {
+    let long = "many words ".repeat(1_000);
+    for (reported, corrected) in [("", 0), ("usage 99999999 9\n", 0), ("usage 3000 9\n", 1)] {
+        let cast = Cast::default().with("only", &format!("turn\n {reported}say ok"), |_| {});
+        let house = cast.house(Limits::default()).await;
+        house.say("k1", &long).await;
+        let (_, history) = open(&*house.store, house.id, &Estimator).await.unwrap();
+        assert_eq!(history.state().corrections.len(), corrected, "{reported:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_streamed_before_a_failure_counts_without_usage_too() {
+    let script = "turn\n say Half of what was to be said.\n fail refused no";
+    let house = Cast::default().with("only", script, priced).house(Limits::default()).await;
+    house.say("k1", "go").await;
+    let failed = house.entries().await.into_iter().find_map(|entry| match entry.fact {
+        Fact::InvocationFailed(failed) => Some(failed),
+        _ => None,
+    });
+    let usage = failed.as_ref().unwrap().usage.unwrap();
+    assert!(usage.estimated && usage.input > 100 && usage.output > 5, "{usage:?}");
+    assert!(failed.unwrap().cost.is_some());
+    // One that was refused before it began took nothing that we know of.
+    let house = Cast::default().with("only", "turn\n fail refused no", priced);
+    let house = house.house(Limits::default()).await;
+    house.say("k1", "go").await;
+    let story = house.story().await;
+    assert!(story.contains("failed refused") && !story.contains("estimated"), "{story}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -376,6 +467,79 @@ async fn an_answer_from_a_cut_prompt_does_not_count() {
     assert!(after.options.window_tokens <= 4_096 && after.estimate_tokens < 4_096);
     let Fact::Output(output) = &entries.last().unwrap().fact else { panic!("no answer") };
     assert_eq!(output.text(), "From all of it.");
+}
+
+/// The estimates of a conversation whose last input is refused as too long, from that request on,
+/// and how it went on.
+async fn after_refusal(refusals: &str) -> (Vec<u64>, String) {
+    let long = "All of this was said before. ".repeat(250);
+    let mut script = format!("turn\n say {long}\n").repeat(8);
+    script += refusals;
+    let mut cast = Cast::default().with("local", "turn\n say x", |_| {});
+    cast.scripts.insert("local".into(), Scripted::in_order(script.parse().unwrap()));
+    let house = cast.house(Limits { recaps: false, ..Limits::default() }).await;
+    for turn in 0..10 {
+        house.say(&format!("k{turn}"), "go on").await;
+    }
+    let sent: Vec<_> =
+        cast.sent.lock().unwrap().iter().map(|request| request.context.digest()).collect();
+    let different: BTreeSet<_> = sent.iter().collect();
+    assert_eq!(different.len(), sent.len(), "no request is sent twice");
+    let entries = house.entries().await;
+    let started = entries.iter().filter_map(|entry| match &entry.fact {
+        Fact::InvocationStarted(started) => Some(started.estimate_tokens),
+        _ => None,
+    });
+    (started.skip(8).collect(), course(&house).await)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_request_is_made_smaller() {
+    let fits = "turn\n say That fits.\n";
+    let (estimates, course) =
+        after_refusal(&format!("turn\n fail context_too_long\n{fits}{fits}")).await;
+    let [refused, next, _] = estimates[..] else { panic!("{estimates:?}\n{course}") };
+    assert!(refused > 12_000 && next > refused / 4, "{estimates:?}");
+    assert!(next <= refused - refused / 4, "{estimates:?}");
+    assert!(course.ends_with("That fits."), "{course}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_limit_that_an_error_states_holds_for_later_turns_too() {
+    let fits = "turn\n say That fits.\n";
+    let refusal = "turn\n fail context_too_long limit 6000 at most 6000 tokens\n";
+    let (estimates, course) = after_refusal(&format!("{refusal}{fits}{fits}")).await;
+    let [refused, next, later] = estimates[..] else { panic!("{estimates:?}\n{course}") };
+    assert!(refused > 12_000, "{estimates:?}");
+    // A quarter of the window is kept free for the answer.
+    assert!((2_000..=4_500).contains(&next) && (2_000..=4_500).contains(&later), "{estimates:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_second_refusal_ends_the_turn() {
+    let refusal = "turn\n fail context_too_long no\n";
+    let (estimates, course) = after_refusal(&format!("{refusal}{refusal}turn\n say Fits.")).await;
+    let [first, second, _] = estimates[..] else { panic!("{estimates:?}\n{course}") };
+    assert!(first > second, "{estimates:?}");
+    assert!(course.contains("DoesNotFit: scripted: no (asked 2 times)"), "{course}");
+    assert!(course.ends_with("Fits."), "{course}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_limit_that_nothing_fits_is_tried_again_in_the_next_turn() {
+    let script = "turn\n fail context_too_long limit 300 no\nturn\n usage 900 3\n say More now.\n\
+                  turn\n usage 900 3\n say And again.";
+    let mut cast = Cast::default().with("local", "turn\n say x", |_| {});
+    cast.scripts.insert("local".into(), Scripted::in_order(script.parse().unwrap()));
+    let house = cast.house(Limits::default()).await;
+    for key in ["k1", "k2", "k3"] {
+        house.say(key, "hi").await;
+    }
+    let course = course(&house).await;
+    let ended = course.lines().find(|line| line.starts_with("DoesNotFit: ")).unwrap();
+    assert!(ended.contains("cannot be made smaller"), "{course}");
+    assert_eq!(cast.sent.lock().unwrap().len(), 3, "{course}");
+    assert!(course.contains("More now.") && course.ends_with("And again."), "{course}");
 }
 
 /// So many small turns do not fit a small window.

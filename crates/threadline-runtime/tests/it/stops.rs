@@ -72,12 +72,16 @@ async fn there_is_nothing_to_cancel_at_rest() {
 async fn steps_calls_repeats_and_tokens_have_a_limit() {
     let again = r#"
         turn
+          usage 1 1
           call read {"do":"1"}
         then
+          usage 1 1
           call read {"do":"2"}
         then
+          usage 1 1
           call read {"do":"2"}
         then
+          usage 1 1
           call read {"do":"2"}
         then
           usage 900 200
@@ -111,12 +115,12 @@ async fn steps_calls_repeats_and_tokens_have_a_limit() {
     assistant results
     assistant ends limit:steps: 2 steps in one turn
 
-    assistant: → read {"do":"2"}
+    assistant {"usage":{"input":1,"output":1}}: → read {"do":"2"}
     read c20.0 skipped: not started: the turn was ended before it ran
     assistant results
     assistant ends limit:calls: 4 calls in one turn
 
-    assistant: → read {"do":"2"}
+    assistant {"usage":{"input":1,"output":1}}: → read {"do":"2"}
     read c20.0 skipped: not started: the turn was ended before it ran
     assistant results
     assistant ends limit:same_call: the same call 3 times in a row
@@ -124,7 +128,7 @@ async fn steps_calls_repeats_and_tokens_have_a_limit() {
     read c25.0 ok: done
     read c25.1 ok: done
     assistant results
-    assistant ends limit:tokens: 1100 of 1000 tokens in one turn
+    assistant ends limit:tokens: 1108 of 1000 tokens in one turn
     "#);
 }
 

@@ -1,12 +1,14 @@
 //! Turns that go as they should.
 
+use std::sync::Arc;
+
 use insta::assert_snapshot;
 use threadline_core::drive::Rest;
 use threadline_core::history::fact::Input;
-use threadline_core::inbox::{Body, ItemNumber, Mode};
+use threadline_core::inbox::{Body, Command, ItemNumber, Mode};
 use threadline_runtime::Stepped;
 
-use crate::house::{house, item};
+use crate::house::{assistant, house, item};
 
 #[tokio::test]
 async fn an_input_is_answered() {
@@ -115,4 +117,44 @@ async fn nothing_that_was_submitted_is_left_waiting() {
     let waiting = house.store.waiting(house.id, ItemNumber(0), 10).await.unwrap();
     assert!(waiting.is_empty(), "{waiting:?}");
     assert_eq!(house.story().await.matches("assistant: Hello.").count(), 150);
+}
+
+#[tokio::test]
+async fn an_agent_that_names_a_tool_or_widget_that_does_not_exist_cannot_join() {
+    let house = house("turn\n  say yes").await;
+    let none = house.runtime.create(&[]).await.unwrap_err();
+    assert_eq!(none.to_string(), "a conversation needs at least one agent");
+    let with = |tools: &[&str], widgets: &[&str]| {
+        let mut agent = assistant();
+        agent.joined.tools = tools.iter().copied().map(Arc::from).collect();
+        agent.joined.widgets = widgets.iter().copied().map(Arc::from).collect();
+        agent
+    };
+    for (agent, wanted) in [
+        (
+            with(&["calculator", "raed"], &[]),
+            r#"the agent "assistant" names the tool "raed", which does not exist; did you mean "read"?"#,
+        ),
+        (
+            with(&[], &["notebok"]),
+            r#"the agent "assistant" names the widget "notebok", which does not exist; did you mean "notebook"?"#,
+        ),
+        (
+            with(&[], &["x"]),
+            r#"the agent "assistant" names the widget "x", which does not exist; there are notebook"#,
+        ),
+    ] {
+        let wrong = house.runtime.create(&[assistant(), agent]).await.unwrap_err();
+        assert_eq!(wrong.to_string(), wanted);
+    }
+    // The tools of widgets, and those of the runtime itself, exist too.
+    house.runtime.create(&[with(&["call_agent", "notebook_append"], &["notebook"])]).await.unwrap();
+    // One that joins later is checked alike.
+    let mut eve = with(&["wirte"], &[]).joined;
+    (eve.name, eve.primary) = ("eve".into(), false);
+    house.submit("k1", Body::Command(Command::Join(eve))).await;
+    house.rest().await;
+    let story = house.story().await;
+    assert!(story.contains(r#"did you mean "write"?"#), "{story}");
+    assert!(!story.contains("joins"), "{story}");
 }

@@ -71,6 +71,7 @@ impl Kept {
             forked_from: None,
             moved_away: false,
             sums: Sums::default(),
+            damage: None,
         };
         Self {
             conversation,

@@ -1,17 +1,20 @@
 //! How far a conversation is ahead of its row. What most appends change there is kept apart: the
 //! row, its index and the rows of agents are pages that they need not write.
 
-use rusqlite::{Connection, Row, params};
+use std::collections::BTreeSet;
+
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use threadline_core::clock::Timestamp;
 use threadline_core::history::batch::{AgentSums, LastMessage, State};
 use threadline_core::history::fact::{Digest, Money};
+use threadline_core::history::record::GENESIS;
 use threadline_core::id::Seq;
 
 use super::conversation::{Open, keep_agents, message_number, state, state_number};
 use super::error::{Failure, damaged};
 use super::number::{count, int, moment, seq_int};
 use super::read::one;
-use super::segments::locate;
+use super::segments::{hash_at, locate};
 
 /// The sums that change with every append.
 pub(super) type Counted<'a> = (u64, Money, Option<&'a LastMessage>);
@@ -122,11 +125,7 @@ impl Ahead {
     }
 
     fn read(connection: &Connection, num: i64, row: &Row<'_>) -> Result<Self, Failure> {
-        let head = Head {
-            seq: Seq(count(row.get(0)?)),
-            hash: Digest(row.get(1)?),
-            at: moment(row.get(2)?),
-        };
+        let head = Head::of(row)?;
         let (messages, cost, mut last_message) =
             read(row.get_ref(3)?.as_blob().unwrap_or_default())?;
         if let Some(last) = row.get::<_, Option<i64>>(5)? {
@@ -149,31 +148,49 @@ impl Ahead {
     }
 }
 
-/// The entry of a conversation that is its last message.
+/// The entry of a conversation that is its last message, as it was written.
 fn message_at(connection: &Connection, open: Open, seq: Seq) -> Result<LastMessage, Failure> {
-    let entry = match locate(connection, open, seq)? {
-        Some(id) => one(connection, id)?.and_then(|record| record.open().ok()),
+    let record = match locate(connection, open, seq)? {
+        Some(id) => one(connection, id)?,
         None => None,
     };
-    let message = entry.as_ref().and_then(LastMessage::of);
-    message.ok_or_else(|| damaged(format!("entry {seq} should be a conversation's last message")))
+    let previous = match seq.before() {
+        Seq::ZERO => Some(GENESIS),
+        before => hash_at(connection, open, before)?,
+    };
+    let sound = record.filter(|record| previous.is_some_and(|hash| record.follows(hash)));
+    let message = sound.and_then(|record| record.open().ok()).as_ref().and_then(LastMessage::of);
+    message.ok_or_else(|| {
+        damaged(format!("entry {seq}, its last message, is not what was written, or is missing"))
+    })
 }
 
-/// Brings the rows of all conversations up to their last entries.
+/// Brings the rows of all conversations up to their last entries. What is damaged of one stays as
+/// it is, and holds up no other.
 pub(super) fn settle_all(connection: &Connection) -> Result<(), Failure> {
     let all: Vec<i64> = connection
         .prepare_cached("SELECT conversation FROM ahead")?
         .query_map([], |row| row.get(0))?
         .collect::<Result<_, _>>()?;
+    let mut damaged = BTreeSet::new();
     for num in &all {
-        if let Some(ahead) = Ahead::of(connection, *num)? {
-            ahead.settle(connection, *num)?;
+        match Ahead::of(connection, *num) {
+            Ok(Some(ahead)) => ahead.settle(connection, *num)?,
+            Ok(None) => {}
+            Err(error) => {
+                let why = error.into_damage()?;
+                tracing::debug!(target: "History", num, %why, "left a damaged summary as it is");
+                damaged.insert(*num);
+            }
         }
     }
-    if !all.is_empty() {
+    if damaged.is_empty() && !all.is_empty() {
         connection.prepare_cached("DELETE FROM ahead")?.execute([])?;
+        return Ok(());
     }
-    Ok(())
+    all.iter()
+        .filter(|num| !damaged.contains(num))
+        .try_for_each(|num| Ok(forget(connection, *num)?))
 }
 
 /// Brings the row of a conversation up to its last entry, before it is changed further.
@@ -199,6 +216,22 @@ pub(super) struct Head {
 }
 
 impl Head {
+    /// The last entry of a conversation that is ahead of its row.
+    pub(super) fn ahead(connection: &Connection, num: i64) -> rusqlite::Result<Option<Self>> {
+        connection
+            .prepare_cached(
+                "SELECT head_seq, head_hash, active_at FROM ahead WHERE conversation = ?1",
+            )?
+            .query_row([num], Self::of)
+            .optional()
+    }
+
+    /// A head from the first columns of a row.
+    fn of(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let (seq, hash, at) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        Ok(Self { seq: Seq(count(seq)), hash: Digest(hash), at: moment(at) })
+    }
+
     /// Writes it into the conversation's row, with the sums that change with every append.
     pub(super) fn write(
         &self,

@@ -1,6 +1,6 @@
 //! Connections to the file: one that writes, and a few that only read.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -15,6 +15,7 @@ use super::Durability;
 use super::error::store_error;
 use super::migrate::{self, Form};
 use super::vfs;
+use crate::private_file;
 
 /// How long a connection waits for another process before it is told that the store is busy.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -37,6 +38,9 @@ pub(super) struct Place {
     pub(super) vfs: Option<String>,
     /// How an append is made to last.
     pub(super) durability: Durability,
+    /// Whether the file is opened as immutable, without a log and without locks: only if no process
+    /// can write to it.
+    pub(super) immutable: bool,
 }
 
 impl Place {
@@ -61,6 +65,7 @@ impl Place {
         }
         if self.vfs.is_none() {
             make_file(&self.path)?;
+            tighten_files(&self.path);
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
         let mut connection = self
@@ -87,6 +92,37 @@ impl Place {
         Ok(connection)
     }
 
+    /// Opens a store that is there without changing anything, and gives the place that its readers
+    /// open.
+    pub(super) fn open_only_to_read(self) -> Result<(Connection, Self), StoreError> {
+        let immutable = Self { immutable: true, ..self.clone() };
+        let (connection, place) = match self.try_reader() {
+            Ok(connection) => (connection, self),
+            // Without a log that holds anything, the file by itself is all there is.
+            Err(_) if self.has_no_log() => {
+                let opened = immutable.try_reader().map_err(|error| self.while_opening(error))?;
+                (opened, immutable)
+            }
+            Err(error) => return Err(self.while_opening(error)),
+        };
+        migrate::require_newest(&connection).map_err(|error| place.explain(error))?;
+        Ok((connection, place))
+    }
+
+    /// Opens a reader and reads something with it: only then are log and locks looked at.
+    fn try_reader(&self) -> rusqlite::Result<Connection> {
+        let connection = self.open_reader()?;
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+        Ok(connection)
+    }
+
+    fn has_no_log(&self) -> bool {
+        let mut log = self.path.clone().into_os_string();
+        log.push("-wal");
+        std::fs::metadata(log)
+            .map_or_else(|error| error.kind() == io::ErrorKind::NotFound, |log| log.len() == 0)
+    }
+
     /// Opens a connection that only reads. The file must be there.
     fn open_reader(&self) -> rusqlite::Result<Connection> {
         let connection = self.connect(OpenFlags::SQLITE_OPEN_READ_ONLY, self.vfs.as_deref())?;
@@ -108,6 +144,10 @@ impl Place {
         let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = match vfs {
             Some(vfs) => Connection::open_with_flags_and_vfs(&self.path, flags, vfs)?,
+            None if self.immutable => {
+                let flags = flags | OpenFlags::SQLITE_OPEN_URI;
+                Connection::open_with_flags(immutable_uri(&self.path), flags)?
+            }
             None => Connection::open_with_flags(&self.path, flags)?,
         };
         connection.busy_timeout(BUSY_TIMEOUT)?;
@@ -167,6 +207,23 @@ impl Place {
     }
 }
 
+/// The URI under which SQLite opens a file as immutable.
+fn immutable_uri(path: &Path) -> String {
+    use std::fmt::Write as _;
+    let mut uri = "file:".to_owned();
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => {
+                uri.push(char::from(*byte));
+            }
+            // Writing to a string does not fail.
+            byte => drop(write!(uri, "%{byte:02x}")),
+        }
+    }
+    uri.push_str("?immutable=1");
+    uri
+}
+
 /// Asks for a write-ahead log, and tells what there is now.
 ///
 /// The answer comes before the commit: only who reads to the end hears of one that fails.
@@ -196,6 +253,22 @@ pub(super) fn file_error(doing: &'static str, path: &Path, error: &io::Error) ->
     }
 }
 
+/// Reads a file to its end, and fails if the disk does.
+pub(super) fn read_through(path: &Path) -> Result<(), StoreError> {
+    let read = File::open(path).and_then(|mut file| io::copy(&mut file, &mut io::sink()));
+    match read {
+        Ok(_) => Ok(()),
+        Err(error) => Err(StoreError::Unavailable {
+            doing: "open the store",
+            source: format!(
+                "a read of {} failed: {error}; check the disk and its file system",
+                path.display()
+            )
+            .into(),
+        }),
+    }
+}
+
 /// Makes the file, for its owner only, and the folder it is in.
 fn make_file(path: &Path) -> Result<(), StoreError> {
     let failed = |error: io::Error| file_error("create the store", path, &error);
@@ -203,24 +276,26 @@ fn make_file(path: &Path) -> Result<(), StoreError> {
     if !folder.exists() {
         make_folder(folder).map_err(failed)?;
     }
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.open(path) {
+    match private_file::options().write(true).create_new(true).open(path) {
         Ok(file) => file.sync_all().and_then(|()| sync_folder(folder)).map_err(failed),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(failed(error)),
     }
 }
 
+/// Takes the access of others to a database and the files beside it away. SQLite gives files that
+/// it makes the mode of the database.
+fn tighten_files(path: &Path) {
+    for end in ["", "-wal", "-shm", "-journal", ".run"] {
+        let mut name = path.as_os_str().to_owned();
+        name.push(end);
+        private_file::tighten(Path::new(&name));
+    }
+}
+
 /// Makes a folder and those above it, for their owner only.
 pub(super) fn make_folder(folder: &Path) -> io::Result<()> {
-    let mut builder = DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)?;
+    private_file::make_folder(folder)?;
     sync_folder(folder_of(folder))
 }
 

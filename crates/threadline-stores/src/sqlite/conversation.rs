@@ -1,5 +1,6 @@
 //! The row of a conversation: its head, its lease and its sums.
 
+use rusqlite::types::FromSql;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use threadline_core::clock::Timestamp;
 use threadline_core::history::batch::{
@@ -12,7 +13,7 @@ use threadline_core::store::{
 };
 use uuid::Uuid;
 
-use super::ahead::Ahead;
+use super::ahead::{Ahead, Head};
 use super::error::{Failure, damaged};
 use super::number::{count, int, moment};
 
@@ -62,19 +63,20 @@ impl Known {
         connection: &Connection,
         tenant: i64,
         id: ConversationId,
-    ) -> rusqlite::Result<Option<Self>> {
-        connection
+    ) -> Result<Option<Self>, Failure> {
+        let found = connection
             .prepare_cached(
                 "SELECT num, coalesce(ahead.head_seq, c.head_seq),
                         coalesce(ahead.head_hash, c.head_hash), tail_log, created_at, origin,
                         moved, epoch, claim, wake_at, due_at, archived, c.state, labels, title,
-                        forked_from IS NOT NULL, c.head_seq, whose, unindexed.log
+                        forked_from IS NOT NULL, c.head_seq, whose, unindexed.log,
+                        (SELECT log.conversation FROM log WHERE log.num = c.tail_log)
                  FROM conversation c LEFT JOIN ahead ON ahead.conversation = c.num
                       LEFT JOIN unindexed ON unindexed.log = c.tail_log
                  WHERE tenant = ?1 AND id = ?2",
             )?
             .query_row(params![tenant, id.0.as_bytes()], |row| {
-                Ok(Self {
+                let known = Self {
                     num: row.get(0)?,
                     head: Seq(count(row.get(1)?)),
                     head_hash: Digest(row.get(2)?),
@@ -85,7 +87,8 @@ impl Known {
                     origin: row.get(5)?,
                     moved: row.get(6)?,
                     epoch: count(row.get(7)?),
-                    claim: row.get(8)?,
+                    // An unreadable claim belongs to no owner.
+                    claim: row.get(8).unwrap_or_default(),
                     wake_at: row.get(9)?,
                     due_at: row.get(10)?,
                     archived: row.get(11)?,
@@ -94,9 +97,17 @@ impl Known {
                     title: row.get(14)?,
                     is_fork: row.get(15)?,
                     unindexed: row.get(18)?,
-                })
+                };
+                Ok((known, row.get::<_, Option<i64>>(19)?))
             })
-            .optional()
+            .optional()?;
+        match found {
+            // What it appended there would stand in the way of the other.
+            Some((known, log_of)) if log_of != Some(known.num) => {
+                Err(damaged("its entries would go to the log of another"))
+            }
+            found => Ok(found.map(|(known, _)| known)),
+        }
     }
 
     /// Finds a conversation, or refuses.
@@ -147,10 +158,23 @@ pub(super) const LISTED: &str = "c.id, c.head_seq, c.head_hash, c.created_at, c.
      c.last_at, c.title, c.labels, c.archived, c.state, c.cost, c.wake_at, c.num, \
      c.held, c.deaths";
 
-/// A conversation as it is listed, with what its row does not have.
+/// A conversation as it is listed, with what its row does not have. What cannot be read is left out
+/// and named as its damage.
 pub(super) fn listed(connection: &Connection, row: &Row<'_>) -> Result<Conversation, Failure> {
-    let mut listed = in_row(row)?;
-    if let Some(ahead) = Ahead::of(connection, row.get(19)?)? {
+    let mut listed = in_row(row);
+    let num = row.get(19)?;
+    let ahead = match Ahead::of(connection, num) {
+        Ok(ahead) => ahead,
+        Err(error) => {
+            let why = error.into_damage()?;
+            listed.damage.get_or_insert(why);
+            if let Ok(Some(head)) = Head::ahead(connection, num) {
+                (listed.head, listed.head_hash, listed.active_at) = (head.seq, head.hash, head.at);
+            }
+            None
+        }
+    };
+    if let Some(ahead) = ahead {
         let Ahead { head, messages, cost, last_message, state, agent: _ } = ahead;
         (listed.head, listed.head_hash, listed.active_at) = (head.seq, head.hash, head.at);
         listed.sums = Sums { messages, cost, last_message, state, ..listed.sums };
@@ -158,41 +182,73 @@ pub(super) fn listed(connection: &Connection, row: &Row<'_>) -> Result<Conversat
     Ok(listed)
 }
 
-/// A conversation as its row has it.
-fn in_row(row: &Row<'_>) -> Result<Conversation, Failure> {
-    let id = conversation_id(row.get(0)?);
-    let forked_from = match (row.get::<_, Option<[u8; 16]>>(6)?, row.get::<_, Option<i64>>(7)?) {
-        (Some(from), Some(seq)) => Some((conversation_id(from), Seq(count(seq)))),
-        (Some(_) | None, _) => None,
-    };
-    let last_text: Option<String> = row.get(10)?;
-    let last_message = match last_text {
-        Some(text) => {
-            Some(LastMessage { text, kind: message_kind(row.get(11)?)?, at: moment(row.get(12)?) })
+/// Reads the columns of a row one by one, and notes the first that cannot be read.
+struct Columns<'a> {
+    row: &'a Row<'a>,
+    damage: Option<String>,
+}
+
+impl Columns<'_> {
+    fn get<T: FromSql>(&mut self, column: usize, otherwise: T) -> T {
+        let value = self.row.get(column).map_err(Failure::from);
+        self.keep(column, value, otherwise)
+    }
+
+    fn keep<T>(&mut self, column: usize, value: Result<T, Failure>, otherwise: T) -> T {
+        match value {
+            Ok(value) => value,
+            Err(error) => {
+                let name = self.row.as_ref().column_name(column).unwrap_or("of its row");
+                self.damage.get_or_insert(format!("its {name} cannot be read: {error}"));
+                otherwise
+            }
         }
-        None => None,
-    };
-    Ok(Conversation {
-        id,
-        head: Seq(count(row.get(1)?)),
-        head_hash: Digest(row.get(2)?),
-        created_at: moment(row.get(3)?),
-        active_at: moment(row.get(4)?),
-        origin: origin(row.get(5)?)?,
-        hold: hold(row.get(20)?, row.get(21)?),
-        forked_from,
-        moved_away: row.get(8)?,
+    }
+}
+
+/// A conversation as its row has it.
+fn in_row(row: &Row<'_>) -> Conversation {
+    let mut columns = Columns { row, damage: None };
+    let forked_from: Option<[u8; 16]> = columns.get(6, None);
+    let forked_seq: Option<i64> = columns.get(7, None);
+    let last_message = columns.get(10, None).map(|text: String| {
+        let (kind, at) = (columns.get(11, 0), columns.get(12, 0));
+        let kind = columns.keep(11, message_kind(kind), MessageKind::Input);
+        LastMessage { text, kind, at: moment(at) }
+    });
+    let (from, labels, in_state) = (columns.get(5, OWN), columns.get(14, None), columns.get(16, 0));
+    let labels: Option<String> = labels;
+    let conversation = Conversation {
+        id: conversation_id(columns.get(0, [0; 16])),
+        head: Seq(count(columns.get(1, 0))),
+        head_hash: Digest(columns.get(2, [0; 32])),
+        created_at: moment(columns.get(3, 0)),
+        active_at: moment(columns.get(4, 0)),
+        origin: columns.keep(5, origin(from), Origin::Own),
+        hold: hold(columns.get(20, false), columns.get(21, 0)),
+        forked_from: forked_from.map(conversation_id).zip(forked_seq.map(|seq| Seq(count(seq)))),
+        moved_away: columns.get(8, false),
         sums: Sums {
-            messages: count(row.get(9)?),
+            messages: count(columns.get(9, 0)),
             last_message,
-            title: row.get(13)?,
-            labels: labels_of(row.get::<_, Option<String>>(14)?.as_deref())?,
-            archived: row.get(15)?,
-            state: state(row.get(16)?)?,
-            cost: Money(count(row.get(17)?)),
-            wake_at: row.get::<_, Option<i64>>(18)?.map(moment),
+            title: columns.get(13, None),
+            labels: columns.keep(14, labels_of(labels.as_deref()), Vec::new()),
+            archived: columns.keep(15, archived(row), false),
+            state: columns.keep(16, state(in_state), State::Resting),
+            cost: Money(count(columns.get(17, 0))),
+            wake_at: columns.get::<Option<i64>>(18, None).map(moment),
         },
-    })
+        damage: None,
+    };
+    Conversation { damage: columns.damage, ..conversation }
+}
+
+fn archived(row: &Row<'_>) -> Result<bool, Failure> {
+    match row.get(15)? {
+        0_i64 => Ok(false),
+        1 => Ok(true),
+        number => Err(damaged(format!("{number} is neither yes nor no"))),
+    }
 }
 
 /// What is known of a conversation.

@@ -199,7 +199,7 @@ pub(super) fn waiting(
         let (key, holder): (String, i64) = (row.get(3)?, row.get(4)?);
         let as_put = item.digest() == Digest(row.get(2)?) && *item.client_key == *key;
         if !as_put || holder != open.num {
-            return Err(damaged(format!("inbox item {number} of {id} is not what was put in")));
+            return Err(damaged(format!("inbox item {number} is not what was put in")));
         }
         items.push((ItemNumber(number), item));
     }

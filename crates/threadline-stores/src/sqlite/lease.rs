@@ -10,7 +10,7 @@ use threadline_core::store::{
 };
 
 use super::ahead;
-use super::conversation::{Known, OWN, WORKING, conversation_id, hold};
+use super::conversation::{Known, OWN, Open, WORKING, conversation_id, hold};
 use super::error::Failure;
 use super::number::{count, int, moment, seq_int};
 use super::run_file::Living;
@@ -60,12 +60,16 @@ impl Seen {
             id: conversation_id(row.get(1)?),
             epoch: count(row.get(2)?),
             head: Seq(count(row.get(3)?)),
-            claim: row.get(4)?,
-            owner: row.get(5)?,
-            run: row.get(6)?,
-            until: row.get::<_, Option<i64>>(7)?.map(moment),
-            unattended: row.get(8)?,
-            lease_head: row.get::<_, Option<i64>>(9)?.map(|head| Seq(count(head))),
+            // A holder that cannot be read holds nothing: it could not append either.
+            claim: row.get(4).unwrap_or_default(),
+            owner: row.get(5).unwrap_or_default(),
+            run: row.get(6).unwrap_or_default(),
+            until: row.get::<_, Option<i64>>(7).unwrap_or_default().map(moment),
+            unattended: row.get(8).unwrap_or_default(),
+            lease_head: row
+                .get::<_, Option<i64>>(9)
+                .unwrap_or_default()
+                .map(|head| Seq(count(head))),
             held: row.get(10)?,
             deaths: row.get(11)?,
         })
@@ -255,7 +259,8 @@ impl Taker<'_> {
             if !known.insert(row.get::<_, i64>(0)?) {
                 continue;
             }
-            let seen = Seen::of(row)?;
+            // One without an id cannot be driven; lists show that it is there.
+            let Ok(seen) = Seen::of(row) else { continue };
             if seen.stands_until(self.now, living).is_none() {
                 due.push(seen);
             }
@@ -330,14 +335,14 @@ const _: () = assert!(
 
 /// Gives a lease back, if it is still the conversation's.
 pub(super) fn release(connection: &Connection, tenant: i64, lease: &Lease) -> Result<(), Failure> {
-    let known = Known::get(connection, tenant, lease.conversation)?;
-    if known.is_held_by(lease) {
-        connection
-            .prepare_cached(
-                "UPDATE conversation SET claim = NULL, lease_until = NULL WHERE num = ?1",
-            )?
-            .execute([known.num])?;
-    }
+    // Whatever else is wrong with a conversation, its lease can be given back.
+    let open = Open::get(connection, tenant, lease.conversation)?;
+    connection
+        .prepare_cached(
+            "UPDATE conversation SET claim = NULL, lease_until = NULL
+             WHERE num = ?1 AND epoch = ?2 AND claim = ?3",
+        )?
+        .execute(params![open.num, int(lease.epoch), lease.claim])?;
     Ok(())
 }
 

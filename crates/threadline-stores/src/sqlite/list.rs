@@ -32,13 +32,23 @@ pub(super) fn list(
     while let Some(row) = found.next()? {
         conversations.push(listed(connection, row)?);
     }
-    if by_row(&listing.filter, listing.sort) {
+    let mut more = Vec::new();
+    if !by_row(&listing.filter, listing.sort) {
+        more.push(ahead_sql(&listing.filter, listing.sort));
+    }
+    match listing.filter {
+        Filter::Current | Filter::All => more.push(stray_sql(&listing.filter, listing.sort)),
+        Filter::Archived | Filter::State(_) | Filter::Label(_) => {}
+    }
+    if more.is_empty() {
         return Ok(conversations);
     }
-    let mut statement = connection.prepare_cached(&ahead_sql(&listing.filter, listing.sort))?;
-    let mut found = statement.query(params![tenant, at, id, most])?;
-    while let Some(row) = found.next()? {
-        conversations.push(listed(connection, row)?);
+    for sql in more {
+        let mut statement = connection.prepare_cached(&sql)?;
+        let mut found = statement.query(params![tenant, at, id, most])?;
+        while let Some(row) = found.next()? {
+            conversations.push(listed(connection, row)?);
+        }
     }
     conversations.sort_by_key(|conversation| Reverse(conversation.cursor(listing.sort)));
     conversations.truncate(listing.most);
@@ -58,7 +68,7 @@ fn by_row(filter: &Filter, sort: Sort) -> bool {
 /// Those that are ahead of their rows: about a thousand at most, and none once nothing is written.
 fn ahead_sql(filter: &Filter, sort: Sort) -> String {
     let shown = match filter {
-        Filter::Current => "AND c.archived = 0".to_owned(),
+        Filter::Current => "AND c.archived <> 1".to_owned(),
         Filter::Archived => "AND c.archived = 1".to_owned(),
         Filter::State(state) => format!("AND ahead.state = {}", state_number(*state)),
         Filter::All | Filter::Label(_) => String::new(),
@@ -71,6 +81,32 @@ fn ahead_sql(filter: &Filter, sort: Sort) -> String {
         "SELECT {LISTED} FROM ahead CROSS JOIN conversation c ON c.num = ahead.conversation
          WHERE c.tenant = ?1 AND ({at}, c.id) < (?2, ?3) {shown}
          ORDER BY {at} DESC, c.id DESC LIMIT ?4"
+    )
+}
+
+/// Those whose row is damaged so that no other query finds them: they are in no state there is, or
+/// neither archived nor not.
+fn stray_sql(filter: &Filter, sort: Sort) -> String {
+    let at = column(sort);
+    let current = lags(filter, sort);
+    let stray = |place: &str| {
+        format!(
+            "SELECT num, {at}, id FROM conversation
+             WHERE tenant = ?1 AND {place} AND ({at}, id) < (?2, ?3) {current}"
+        )
+    };
+    let strays = [
+        "archived < 0",
+        "archived > 1",
+        "archived = 0 AND state < 0",
+        "archived = 0 AND state > 2",
+        "archived = 1 AND state < 0",
+        "archived = 1 AND state > 2",
+    ];
+    let strays: Vec<_> = strays.into_iter().map(stray).collect();
+    format!(
+        "SELECT {LISTED} FROM ({}) AS stray CROSS JOIN conversation c ON c.num = stray.num LIMIT ?4",
+        strays.join(" UNION ALL ")
     )
 }
 
@@ -108,17 +144,22 @@ const fn column(sort: Sort) -> &'static str {
 
 fn run_sql(filter: &Filter, sort: Sort, archived: bool, state: State) -> String {
     let (archived, state) = (i64::from(archived), state_number(state));
-    let current = if by_row(filter, sort) {
-        ""
-    } else {
-        "AND NOT EXISTS (SELECT 1 FROM ahead WHERE ahead.conversation = num)"
-    };
+    let current = lags(filter, sort);
     let at = column(sort);
     format!(
         "SELECT num, {at}, id FROM conversation
          WHERE tenant = ?1 AND archived = {archived} AND state = {state}
            AND ({at}, id) < (?2, ?3) {current}"
     )
+}
+
+/// The condition that leaves out rows that lag behind, where that matters.
+fn lags(filter: &Filter, sort: Sort) -> &'static str {
+    if by_row(filter, sort) {
+        ""
+    } else {
+        "AND NOT EXISTS (SELECT 1 FROM ahead WHERE ahead.conversation = num)"
+    }
 }
 
 fn label_sql(at: &str) -> String {

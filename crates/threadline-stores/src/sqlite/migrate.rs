@@ -54,6 +54,17 @@ fn known(found: i64) -> Result<usize, StoreError> {
     }
 }
 
+/// Refuses a store that must be brought to its newest form before it can be read.
+pub(super) fn require_newest(connection: &Connection) -> Result<(), StoreError> {
+    if form(connection)? == Form::Version(MIGRATIONS.len()) {
+        return Ok(());
+    }
+    Err(StoreError::ReadOnly(
+        "an older version wrote it, and it must be brought to its newest form before it is read"
+            .to_owned(),
+    ))
+}
+
 /// Brings a store to the newest form, all of it or nothing.
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     let failed = |error| store_error("bring the store to its newest form", error);

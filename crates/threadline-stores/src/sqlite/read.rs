@@ -124,12 +124,14 @@ impl Filling {
     }
 }
 
+/// The record in a row. A salt or hash of the wrong size becomes zeros: the record then fails its
+/// check, and the records around it can still be read.
 fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
     Ok(Record {
         envelope: row.get(0)?,
         body: row.get(1)?,
-        salt: row.get(2)?,
-        hash: Digest(row.get(3)?),
+        salt: row.get(2).unwrap_or_default(),
+        hash: Digest(row.get(3).unwrap_or_default()),
     })
 }
 
@@ -178,7 +180,7 @@ pub(super) fn records(
                 .transpose()?
             }
         };
-        records.push(found.ok_or_else(|| damaged(format!("entry {seq} of {id} is missing")))?);
+        records.push(found.ok_or_else(|| damaged(format!("entry {seq} is missing")))?);
     }
     Ok(records)
 }

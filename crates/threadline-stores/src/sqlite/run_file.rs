@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,6 +16,7 @@ use threadline_core::id::IdSource;
 use threadline_core::store::StoreError;
 
 use super::connection::{BUSY_TIMEOUT, file_error, make_folder};
+use crate::private_file;
 
 const OPEN_LOCK: &str = "open.lock";
 const OPEN_LOCK_PAUSE: Duration = Duration::from_millis(10);
@@ -49,7 +50,7 @@ impl RunFolder {
         if !self.0.exists() {
             make_folder(&self.0).map_err(failed)?;
         }
-        let mut options = OpenOptions::new();
+        let mut options = private_file::options();
         options.write(true).create(true).truncate(false);
         let file = options.open(self.0.join(OPEN_LOCK)).map_err(failed)?;
         let tries = BUSY_TIMEOUT.as_millis() / OPEN_LOCK_PAUSE.as_millis();
@@ -68,7 +69,8 @@ impl RunFolder {
         let path = self.path_of(name);
         let failed =
             |error: io::Error| file_error("create the run file of the store", &path, &error);
-        let file = OpenOptions::new().write(true).create_new(true).open(&path).map_err(failed)?;
+        let file =
+            private_file::options().write(true).create_new(true).open(&path).map_err(failed)?;
         file.try_lock().map_err(|error| match error {
             TryLockError::WouldBlock => StoreError::Busy,
             TryLockError::Error(error) => failed(error),

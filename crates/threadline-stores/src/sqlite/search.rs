@@ -22,7 +22,9 @@ use super::segments::Segment;
 #[async_trait]
 impl Search for SqliteStore {
     async fn search(&self, query: &Query) -> Result<Vec<Hit>, StoreError> {
-        self.catch_up().await?;
+        if self.writer.is_some() {
+            self.catch_up().await?;
+        }
         let (tenant, query) = (self.tenant, query.clone());
         self.read_store("search", move |connection| search(connection, tenant, &query)).await
     }

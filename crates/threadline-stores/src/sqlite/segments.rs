@@ -75,7 +75,7 @@ pub(super) fn hash_at(
             "SELECT hash FROM entries CROSS JOIN record ON record.num = entries.record
              WHERE id = ?1",
         )?
-        .query_row([id], |row| row.get(0).map(Digest))
+        .query_row([id], |row| Ok(Digest(row.get(0).unwrap_or_default())))
         .optional()
 }
 

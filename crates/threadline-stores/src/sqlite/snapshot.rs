@@ -55,7 +55,7 @@ fn newest_of(
     let mut rows = statement.query(range)?;
     while let Some(row) = rows.next()? {
         let (_, seq) = log_and_seq(row.get(0)?);
-        let (hash, fold_version) = (Digest(row.get(1)?), row.get(2)?);
+        let (Ok(hash), Ok(fold_version)) = (row.get(1).map(Digest), row.get(2)) else { continue };
         if hash_at(connection, open, seq)? != Some(hash) {
             continue;
         }

@@ -48,6 +48,7 @@ impl Scene<'_> {
                 message: "cancelled".to_owned(),
                 retry: false,
                 retry_after_ms: None,
+                limit_tokens: None,
                 streamed: Vec::new(),
                 usage: None,
                 cost: None,

@@ -218,6 +218,7 @@ impl Scene<'_> {
             message: self.write().sentence(),
             retry: kind != FailureKind::Unauthorised,
             retry_after_ms: (kind == FailureKind::Busy).then(|| 1000 + self.choices.below(9000)),
+            limit_tokens: None,
             streamed,
             usage,
             cost: usage.map(|usage| Money(usage.input * 250)),
@@ -249,6 +250,7 @@ impl Scene<'_> {
             cached_input: self.choices.percent(60).then(|| self.choices.below(input)),
             cache_write: None,
             reasoning: self.choices.percent(30).then(|| self.choices.below(500)),
+            estimated: false,
         }
     }
 

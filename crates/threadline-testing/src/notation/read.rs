@@ -331,6 +331,7 @@ impl Reader<'_> {
             message: self.text_or_empty()?,
             retry: false,
             retry_after_ms: None,
+            limit_tokens: None,
             streamed: Vec::new(),
             usage: None,
             cost: None,

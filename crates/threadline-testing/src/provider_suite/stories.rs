@@ -6,8 +6,14 @@ use super::Beat::{self, Begin, End, Overloaded, Piece, State, Unknown};
 use super::Kind;
 
 /// What an answer takes in every story.
-pub(super) const USAGE: Usage =
-    Usage { input: 12, output: 3, cached_input: Some(4), cache_write: None, reasoning: Some(1) };
+pub(super) const USAGE: Usage = Usage {
+    input: 12,
+    output: 3,
+    cached_input: Some(4),
+    cache_write: None,
+    reasoning: Some(1),
+    estimated: false,
+};
 
 /// One answer, beat by beat, and what it comes to.
 #[derive(Clone, Copy, Debug)]

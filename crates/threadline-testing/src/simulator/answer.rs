@@ -320,6 +320,7 @@ pub(super) fn error(kind: FailureKind, retry_after_ms: Option<u64>) -> ProviderE
         provider: "simulated".into(),
         kind,
         retry_after_ms,
+        limit_tokens: None,
         message: "it went wrong".to_owned(),
         metadata: Metadata::new(),
         source: None,

@@ -314,7 +314,7 @@ impl World {
         let marks = [
             ("a step is under way", Mark::RewindRefused),
             ("nothing to cancel", Mark::CancelNothing),
-            ("nobody asks", Mark::ApprovalTooLate),
+            ("is not waiting for an answer", Mark::ApprovalTooLate),
             ("is not in the conversation", Mark::NobodyThere),
             ("the arguments of a rule", Mark::RuleRefused),
         ];

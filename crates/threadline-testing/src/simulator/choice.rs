@@ -56,7 +56,8 @@ impl World {
         // One whose window is too small is passed over in its turn, and so is one that is left
         // less because it said that a request was too long.
         let turn = self.store.history().agent(agent).and_then(|agent| agent.turn.as_ref());
-        let tightened = turn.is_some_and(|turn| turn.frozen.iter().any(|frozen| frozen.tightened));
+        let tightened = turn
+            .is_some_and(|turn| turn.frozen.iter().any(|frozen| frozen.refused_tokens.is_some()));
         let too_small = tightened || started.why.contains("too long");
         if passed > 0 && untried && by_order && !too_small {
             let text = format!("{} is asked again before another: {}", asked.model, started.why);

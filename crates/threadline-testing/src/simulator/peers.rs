@@ -74,8 +74,10 @@ impl World {
                 self.hit(Mark::ChildAsks);
             }
             Fact::Note(note) => {
-                let late = |call: &CallId| note.text.contains(&format!("about call {call} of"));
-                if note.text.starts_with("nobody asks") && self.check.peers.asked.iter().any(late) {
+                let late = |call: &CallId| note.text.contains(&format!("call {call} of"));
+                if note.text.ends_with("is not waiting for an answer")
+                    && self.check.peers.asked.iter().any(late)
+                {
                     self.hit(Mark::ChildAskedInVain);
                 }
             }

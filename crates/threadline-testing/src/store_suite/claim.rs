@@ -1,13 +1,14 @@
 //! Claiming what is due: timers, items, turns that can go on.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use threadline_core::clock::{Clock as _, Timestamp};
 use threadline_core::history::batch::State;
 use threadline_core::history::fact::{Answer, ApprovalAsked, Digest};
-use threadline_core::id::{CallId, ConversationId};
+use threadline_core::id::{CallId, ConversationId, Seq};
 use threadline_core::inbox::Item;
-use threadline_core::store::{Lease, Storage};
+use threadline_core::store::{Hold, Lease, Origin, PARK_AFTER_DEATHS, Storage, StoreError};
 
 use super::facts::{ADA, answered, called, item, said, timer};
 use super::story::Story;
@@ -23,6 +24,10 @@ cases![
     what_is_held_is_not_claimed,
     a_claim_is_a_lease,
     no_more_are_claimed_than_asked_for,
+    what_is_on_hold_is_never_due,
+    three_deaths_at_the_same_entry_park_a_conversation,
+    deaths_elsewhere_and_attended_ones_do_not_count,
+    work_of_a_clock_that_was_ahead_is_found,
 ];
 
 const TTL_MS: u64 = 30_000;
@@ -190,4 +195,109 @@ async fn no_more_are_claimed_than_asked_for(world: &World) {
         claimed.extend(leases.into_iter().map(|lease| lease.conversation));
     }
     assert_eq!(claimed, ids);
+}
+
+/// A conversation that was imported and is held, with a turn that could go on.
+async fn held(world: &World, store: &Arc<dyn Storage>) -> ConversationId {
+    let mut source = rested(world, store).await;
+    source.append([said(ADA, "go on")]).await;
+    source.rest().await;
+    let id = world.id();
+    let stage = store.begin_intake(id, Seq::ZERO).await.unwrap();
+    for batch in &source.batches {
+        store.stage(stage, batch, None).await.unwrap();
+    }
+    store.adopt(stage, Origin::Own, true, &[item("k", "hello")]).await.unwrap();
+    id
+}
+
+async fn what_is_on_hold_is_never_due(world: &World) {
+    let store = world.open().await;
+    let id = held(world, &store).await;
+    let on_hold = |error| match error {
+        Err(StoreError::OnHold { hold, .. }) => hold,
+        other => unreachable!("expected a hold: {other:?}"),
+    };
+    assert_eq!(store.conversation(id).await.unwrap().hold, Some(Hold::Imported));
+    assert!(!due(&store).await.contains(&id));
+    assert_eq!(on_hold(store.acquire_unattended(id, TTL_MS).await), Hold::Imported);
+    // A change of the conversation does not lift it, a person who resumes it does.
+    let lease = store.acquire(id, TTL_MS).await.unwrap();
+    store.release(&lease).await.unwrap();
+    assert!(!due(&store).await.contains(&id));
+    store.lift_hold(id).await.unwrap();
+    assert_eq!(store.conversation(id).await.unwrap().hold, None);
+    assert!(due(&store).await.contains(&id));
+    let lease = store.acquire_unattended(id, TTL_MS).await.unwrap();
+    store.release(&lease).await.unwrap();
+}
+
+/// An unattended driver takes the lease and is never heard of again.
+async fn dies(world: &World, store: &Arc<dyn Storage>, id: ConversationId) {
+    store.acquire_unattended(id, TTL_MS).await.unwrap();
+    world.clock.advance_ms(TTL_MS);
+}
+
+async fn three_deaths_at_the_same_entry_park_a_conversation(world: &World) {
+    let store = world.open().await;
+    let mut story = rested(world, &store).await;
+    story.append([said(ADA, "go on")]).await;
+    story.rest().await;
+    for _ in 0..PARK_AFTER_DEATHS {
+        dies(world, &store, story.id).await;
+    }
+    assert_eq!(due(&store).await, []);
+    let parked = Some(Hold::Parked { deaths: PARK_AFTER_DEATHS });
+    assert_eq!(store.conversation(story.id).await.unwrap().hold, parked);
+    assert!(matches!(
+        store.acquire_unattended(story.id, TTL_MS).await,
+        Err(StoreError::OnHold { .. })
+    ));
+    // A person can always try again.
+    let lease = store.acquire(story.id, TTL_MS).await.unwrap();
+    store.release(&lease).await.unwrap();
+    store.lift_hold(story.id).await.unwrap();
+    assert_eq!(due(&store).await, [story.id]);
+}
+
+async fn deaths_elsewhere_and_attended_ones_do_not_count(world: &World) {
+    let store = world.open().await;
+    let mut story = rested(world, &store).await;
+    story.append([said(ADA, "go on")]).await;
+    story.rest().await;
+    for _ in 0..2 {
+        dies(world, &store, story.id).await;
+    }
+    // What a person drives may be killed by the person.
+    for _ in 0..PARK_AFTER_DEATHS {
+        store.acquire(story.id, TTL_MS).await.unwrap();
+        world.clock.advance_ms(TTL_MS);
+    }
+    assert_eq!(due(&store).await, [story.id]);
+    // One that gave its lease back did not die, and one that appended got further.
+    let lease = store.acquire_unattended(story.id, TTL_MS).await.unwrap();
+    let proposed = story.propose([answered(ADA, "done"), said(ADA, "and on")]);
+    store.append(&lease, &proposed.batch).await.unwrap();
+    world.clock.advance_ms(TTL_MS);
+    for _ in 0..PARK_AFTER_DEATHS - 1 {
+        dies(world, &store, story.id).await;
+    }
+    assert_eq!(due(&store).await, [story.id]);
+}
+
+async fn work_of_a_clock_that_was_ahead_is_found(world: &World) {
+    let store = world.open().await;
+    let now = world.clock.now();
+    let (queued, mut story) = (rested(world, &store).await, rested(world, &store).await);
+    let mut timed = rested(world, &store).await;
+    world.clock.advance_ms(86_400_000);
+    store.enqueue(queued.id, &item("k", "hello")).await.unwrap();
+    story.append([said(ADA, "go on")]).await;
+    story.rest().await;
+    let when = world.clock.now();
+    timed.append([timer(ADA, when)]).await;
+    timed.rest().await;
+    world.clock.set(now);
+    let found: BTreeSet<ConversationId> = due(&store).await.into_iter().collect();
+    assert_eq!(found, [queued.id, story.id, timed.id].into_iter().collect());
 }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use threadline_core::context::plan::{Ask, Piece};
 use threadline_core::context::{Material, render};
-use threadline_core::history::fact::{Effect, Fact, Status, ToolResults};
+use threadline_core::history::fact::{Effect, Fact, Input, Status, ToolResults};
 use threadline_core::history::snapshot::Snapshot;
 use threadline_core::history::{Proposal, Stamp};
-use threadline_core::id::{CallId, Seq};
+use threadline_core::id::{BroadcastId, CallId, Seq};
 use threadline_core::store::{self, Page, verify};
 use threadline_core::tokens::{Estimator, TokenCounter};
 
@@ -21,6 +21,7 @@ cases![
     snapshots_of_another_version_are_not_used,
     append_keeps_snapshots_that_open_alike,
     the_past_knows_what_became_of_calls,
+    the_last_turns_are_those_of_the_fold,
     what_is_gathered_is_what_the_plan_shows,
     what_is_recalled_is_what_is_read,
     what_began_a_turn_and_its_newest_exchange_are_gathered,
@@ -122,6 +123,37 @@ async fn the_past_knows_what_became_of_calls(world: &World) {
         })
         .collect();
     assert_eq!(settled, [(one, Status::Unknown), (two, Status::Success)]);
+}
+
+/// Where each turn began is found by the outline, as folding back from one to the next finds it.
+async fn the_last_turns_are_those_of_the_fold(world: &World) {
+    for seed in 1..=6 {
+        let mut story = winding(world, seed, true).await;
+        if story.history.agent(BOB).is_some_and(|bob| bob.present) {
+            // What is said to all of them begins one turn.
+            let broadcast = Some(BroadcastId::of_key("to all"));
+            let to_all = |agent| match said(agent, "to all") {
+                (agent, Fact::Input(input)) => (agent, Fact::Input(Input { broadcast, ..input })),
+                other => other,
+            };
+            story.append([to_all(ADA), to_all(BOB)]).await;
+        }
+        let mut expected: Vec<Seq> = story.history.state().last_turn.into_iter().collect();
+        while let Some(turn) = expected.last() {
+            let to = turn.before();
+            let before = store::history_at(&*story.store, story.id, to, &Words).await.unwrap();
+            match before.state().last_turn {
+                Some(turn) => expected.push(turn),
+                None => break,
+            }
+        }
+        assert!(expected.len() > 1, "seed {seed}: {expected:?}");
+        for limit in [0, 1, 2, expected.len() - 1, expected.len(), expected.len() + 3] {
+            let found = store::last_turns(&*story.store, story.id, &story.history, limit);
+            let wanted = &expected[..limit.min(expected.len())];
+            assert_eq!(found.await.unwrap(), wanted, "seed {seed}, limit {limit}");
+        }
+    }
 }
 
 /// The entries that are shown one by one, in order.

@@ -13,9 +13,9 @@ fn applied(before: &str, diff: &Diff<'_>) -> String {
     let lines = before.split_inclusive('\n').collect::<Vec<_>>();
     let (mut text, mut at) = (String::new(), 0);
     for block in &diff.blocks {
-        text.extend(lines[at..block.before.start].iter().copied());
+        text.extend(lines[at..diff.skipped + block.before.start].iter().copied());
         text.extend(diff.after[block.after.clone()].iter().copied());
-        at = block.before.end;
+        at = diff.skipped + block.before.end;
     }
     text.extend(lines[at..].iter().copied());
     text

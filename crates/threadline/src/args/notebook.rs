@@ -32,3 +32,10 @@ pub(crate) struct Notebook {
     #[arg(long, group = "change")]
     pub(crate) clear: bool,
 }
+
+impl Notebook {
+    /// Whether it is to say something else.
+    pub(crate) fn changes(&self) -> bool {
+        self.clear || self.set.is_some() || self.set_file.is_some()
+    }
+}

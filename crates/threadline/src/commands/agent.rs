@@ -5,20 +5,19 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use threadline::Setup;
+use threadline_core::drive::UnknownName;
 use threadline_core::history::fact::{AgentJoined, CallOptions};
 use threadline_core::id::Seq;
-use threadline_runtime::NewAgent;
+use threadline_runtime::{NewAgent, Runtime};
 
 use crate::args::AgentOptions;
 use crate::config::Config;
+use crate::config::bounded_read::{self, Owner};
 use crate::config::environment::variable;
-use crate::config::file::AgentEntry;
+use crate::config::file::{ASSISTANT, AgentEntry};
 use crate::near::nearest;
 use crate::offer::Offer;
 use crate::talk::{EVERYONE, Talk, Unheard};
-
-/// What the agent is called that conversations begin with unless told.
-const ASSISTANT: &str = "assistant";
 
 /// The instruction of an agent that was given none.
 const INSTRUCTION: &str = "You are an assistant in a terminal. Answer briefly and in plain text. \
@@ -29,8 +28,10 @@ fn instruction(given: Option<&str>) -> anyhow::Result<Option<String>> {
     let Some(given) = given else { return Ok(None) };
     let Some(name) = given.strip_prefix('@') else { return Ok(Some(given.to_owned())) };
     let path = Path::new(name);
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("could not read the instruction {}", path.display()))?;
+    let text = bounded_read::read_text(path, Owner::Anyone)
+        .with_context(|| format!("could not read the instruction {}", path.display()))?
+        .text;
+    anyhow::ensure!(!text.trim().is_empty(), "the instruction {} is empty", path.display());
     Ok(Some(text.trim_end().to_owned()))
 }
 
@@ -198,11 +199,8 @@ impl Planned {
             (&mut joined.widgets, &self.entry.widgets, "widget"),
         ] {
             let Some(wanted) = wanted else { continue };
-            if let Some(unknown) = wanted.iter().find(|name| !all.contains(name)) {
-                let there: Vec<&str> = all.iter().map(|name| &**name).collect();
-                let (there, agent) = (there.join(", "), &self.name);
-                anyhow::bail!("agents.{agent}: there is no {what} {unknown:?}; there are {there}");
-            }
+            let known: Vec<&str> = all.iter().map(|name| &**name).collect();
+            UnknownName::check(&self.name, what, wanted, &known)?;
             all.retain(|name| wanted.contains(name));
         }
         let instruction = self.instruction.clone().unwrap_or_else(|| usual_worker(&self.name));
@@ -305,9 +303,19 @@ pub(super) fn check_name(name: &str) -> anyhow::Result<()> {
 
 /// Begins a conversation with the agents that are planned.
 pub(super) async fn begin(setup: Setup, plan: &Plan) -> anyhow::Result<Talk> {
+    let (runtime, agents) = prepare(setup, plan)?;
+    begin_with(runtime, &agents).await
+}
+
+/// Makes ready what a conversation begins with.
+pub(super) fn prepare(setup: Setup, plan: &Plan) -> anyhow::Result<(Runtime, Vec<NewAgent>)> {
     let agents = plan.agents(&setup)?;
-    let runtime = setup.runtime()?;
-    let id = runtime.create(&agents).await?;
+    Ok((setup.runtime()?, agents))
+}
+
+/// Begins a conversation with these agents.
+pub(super) async fn begin_with(runtime: Runtime, agents: &[NewAgent]) -> anyhow::Result<Talk> {
+    let id = runtime.create(agents).await?;
     let mut talk = Talk::new(runtime, id, Seq::ZERO).await?;
     talk.pass_over().await?;
     Ok(talk)

@@ -1,6 +1,5 @@
 //! `threadline agents`: who takes part in a conversation, and who could.
 
-use anyhow::Context as _;
 use serde::Serialize;
 use threadline_core::drive::run_state;
 use threadline_core::history::History;
@@ -71,8 +70,7 @@ pub(super) async fn add(
     let primary = there.is_some() && state.primary() == there;
     let joined = AgentJoined { primary, ..joined };
     let seq = change(parts, id, None, Command::Join(joined)).await?;
-    let records = parts.store.records(id, &[seq]).await?;
-    let number = records.first().context("the agent is gone")?.open()?.agent;
+    let number = store::verified_entry(&*parts.store, id, seq).await?.agent;
     if let Some(text) = instruction {
         change(parts, id, Some(number), Command::Instruct { text }).await?;
     }

@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use anyhow::Context as _;
 use serde::Serialize;
 use threadline::{busy, item};
 use threadline_core::history::fact::Fact;
 use threadline_core::history::state::Agent;
 use threadline_core::id::{AgentId, ConversationId};
 use threadline_core::inbox::{Body, Item};
-use threadline_core::store::{self, StoreError};
+use threadline_core::store::{self, StoreError, verified_entry};
 use threadline_runtime::{DriveError, Stepped};
 use tokio::time::{Instant, sleep};
 
@@ -68,7 +67,7 @@ async fn stop(
     let until = Instant::now() + DELIVERY;
     while !all_taken(parts, id, items).await? {
         if !is_driven(parts, id).await? {
-            stop_here(parts, config, id, items).await?;
+            Box::pin(stop_here(parts, config, id, items)).await?;
             continue;
         }
         anyhow::ensure!(
@@ -123,9 +122,8 @@ async fn all_taken(parts: &Parts, id: ConversationId, items: &[Item]) -> anyhow:
 /// Whether an item became the end of a turn: one that came after it was refused instead.
 async fn has_ended(parts: &Parts, id: ConversationId, item: &Item) -> anyhow::Result<bool> {
     let Some(seq) = parts.store.enqueue(id, item).await?.taken else { return Ok(false) };
-    let records = parts.store.records(id, &[seq]).await?;
-    let record = records.first().context("the end of the turn is gone")?;
-    Ok(matches!(record.open()?.fact, Fact::TurnEnded(_)))
+    let taken = verified_entry(&*parts.store, id, seq).await?;
+    Ok(matches!(taken.fact, Fact::TurnEnded(_)))
 }
 
 fn tell(id: ConversationId, names: &[&str], view: &mut View) -> anyhow::Result<()> {

@@ -15,6 +15,7 @@ use threadline_core::history::fact::AgentJoined;
 use threadline_core::id::Seq;
 use threadline_core::inbox::{Body, Command, Item};
 use threadline_core::store::StoreError;
+use threadline_runtime::{NewAgent, Runtime};
 
 use self::slash::Slash;
 use super::agent::Plan;
@@ -25,6 +26,7 @@ use crate::args::{AgentOptions, Bounds, Chat};
 use crate::compose::Parts;
 use crate::config::Config;
 use crate::offer::market::Market;
+use crate::outage::passes;
 use crate::talk::{Came, Lines, Of, Said, Screen, Signals, Talk, To, Unheard};
 use crate::view::{self, Line, View, aside, remark};
 
@@ -58,7 +60,8 @@ pub(crate) async fn run(
     let (route, told) = (plan.named.clone(), options.instruction.is_some());
     let interactive = io::stdin().is_terminal() && io::stdout().is_terminal() && !view.json;
     let (signals, lines) = (Signals::new()?, Lines::of_stdin()?);
-    let stage = Stage::Before { setup: Some(Box::new(setup)), plan: Box::new(plan), told };
+    let stage =
+        Stage::Before { setup: Some(Box::new(setup)), plan: Box::new(plan), told, prepared: None };
     let mut chat = Room {
         parts,
         config,
@@ -106,6 +109,8 @@ enum Stage {
         plan: Box<Plan>,
         /// Whether the command line gave an instruction.
         told: bool,
+        /// What it begins with, once it was tried: the database may not be writable at first.
+        prepared: Option<(Runtime, Vec<NewAgent>)>,
     },
     Within(Box<Talk>),
 }
@@ -144,12 +149,14 @@ impl Room<'_> {
             match self.hear(false).await? {
                 Heard::Line(line) if line.trim().is_empty() => {}
                 Heard::Line(line) => {
-                    if self.answer(&line).await? == Then::Leave {
+                    let answered = self.answer(&line).await;
+                    if self.or_go_on(answered)? == Then::Leave {
                         return Ok(());
                     }
                 }
                 Heard::News => {
-                    if self.overheard().await? == Then::Leave {
+                    let overheard = self.overheard().await;
+                    if self.or_go_on(overheard)? == Then::Leave {
                         return Ok(());
                     }
                 }
@@ -161,6 +168,17 @@ impl Room<'_> {
                     return self.new_line();
                 }
             }
+        }
+    }
+
+    /// Says what went wrong and goes on, if it was only that the database could not be used.
+    fn or_go_on(&mut self, outcome: anyhow::Result<Then>) -> anyhow::Result<Then> {
+        match outcome {
+            Err(error) if passes(&error) => {
+                self.wrong(&crate::report::chain(&error));
+                Ok(Then::GoOn)
+            }
+            outcome => outcome,
         }
     }
 
@@ -188,7 +206,9 @@ impl Room<'_> {
         if conversation.moved_away {
             return Err(StoreError::MovedAway(id).into());
         }
-        let Stage::Before { setup, plan, told } = &mut self.stage else { return Ok(Then::GoOn) };
+        let Stage::Before { setup, plan, told, .. } = &mut self.stage else {
+            return Ok(Then::GoOn);
+        };
         let setup = setup.take().context("the conversation has begun")?;
         let instruction = plan.instruction.take().filter(|_| *told);
         let talk = Talk::new(setup.runtime()?, id, conversation.head).await?;
@@ -373,9 +393,12 @@ impl Room<'_> {
 
     /// Begins the conversation, if it has not begun.
     async fn begin(&mut self) -> anyhow::Result<()> {
-        if let Stage::Before { setup, plan, .. } = &mut self.stage {
-            let setup = setup.take().context("the conversation has begun")?;
-            let talk = agent::begin(*setup, plan).await?;
+        if let Stage::Before { setup, plan, prepared, .. } = &mut self.stage {
+            if let Some(setup) = setup.take() {
+                *prepared = Some(agent::prepare(*setup, plan)?);
+            }
+            let (runtime, agents) = prepared.as_ref().context("the conversation has begun")?;
+            let talk = agent::begin_with(runtime.clone(), agents).await?;
             self.stage = Stage::Within(Box::new(talk));
         }
         Ok(())

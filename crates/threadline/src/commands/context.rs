@@ -12,7 +12,7 @@ use serde::Serialize;
 use threadline_core::history::entry::Entry;
 use threadline_core::history::fact::{Fact, Purpose};
 use threadline_core::id::{AgentId, ConversationId, Seq};
-use threadline_core::store::Conversation;
+use threadline_core::store::{Conversation, verified_entry};
 use threadline_runtime::World;
 
 use self::bar::Shares;
@@ -126,8 +126,7 @@ async fn look(
     };
     let head = conversation.head;
     anyhow::ensure!(at <= head, "there is no entry {at}; the last is {head}");
-    let records = parts.store.records(conversation.id, &[at]).await?;
-    let entry = records.first().context("the entry is gone")?.open()?;
+    let entry = verified_entry(&*parts.store, conversation.id, at).await?;
     let agent = match (agent, entry.agent) {
         (Some(agent), of) if of != agent && of != AgentId::CONVERSATION => {
             let named = agents.iter().find(|sums| sums.agent == of);

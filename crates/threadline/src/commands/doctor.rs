@@ -14,6 +14,8 @@ use crate::view::{Line, View, counted, grouped};
 
 /// How many conversations the doctor counts before it says "more than".
 const COUNT_CAP: usize = 10_000;
+/// How many damaged conversations are named.
+const NAMED: usize = 10;
 
 #[derive(serde::Serialize)]
 struct Check {
@@ -52,9 +54,9 @@ pub(crate) async fn run(
         ),
         fine("sqlite", threadline_stores::sqlite::version().to_owned()),
     ];
-    match Parts::open(config) {
+    match Parts::open_to_read(config) {
         Ok(parts) => {
-            checks.push(fine("open", "the database opens".to_owned()));
+            checks.push(check("open", opens(&parts)));
             checks.push(check("file", file(config)));
             checks.push(check("conversations", conversations(&parts).await));
             checks.push(check("search", index(&parts).await));
@@ -115,9 +117,28 @@ fn file(config: &Config) -> anyhow::Result<String> {
 
 async fn conversations(parts: &Parts) -> anyhow::Result<String> {
     let listing = Listing { filter: Filter::All, sort: Sort::Active, after: None, most: COUNT_CAP };
-    let count = parts.store.list(&listing).await?.len();
-    let more = if count == COUNT_CAP { "at least " } else { "" };
+    let listed = parts.store.list(&listing).await?;
+    let (count, more) = (listed.len(), if listed.len() == COUNT_CAP { "at least " } else { "" });
+    let damaged: Vec<String> = listed
+        .iter()
+        .filter_map(|one| Some(format!("{}: {}", one.id, one.damage.as_ref()?)))
+        .take(NAMED)
+        .collect();
+    anyhow::ensure!(
+        damaged.is_empty(),
+        "of {more}{}, some cannot be read ({}); the others are not touched by it; \
+         `threadline verify --all --deep` shows more",
+        counted(u64::try_from(count)?, "conversation", "conversations"),
+        damaged.join("; ")
+    );
     Ok(format!("{more}{}", counted(u64::try_from(count)?, "conversation", "conversations")))
+}
+
+fn opens(parts: &Parts) -> anyhow::Result<String> {
+    match &parts.only_to_read {
+        None => Ok("the database opens".to_owned()),
+        Some(why) => anyhow::bail!("the database can be read but not written: {why}"),
+    }
 }
 
 async fn index(parts: &Parts) -> anyhow::Result<String> {

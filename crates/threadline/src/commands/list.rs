@@ -90,6 +90,7 @@ pub(crate) fn print(
         let title = match (&sums.title, &sums.last_message) {
             (Some(title), _) => one_line(title, TITLE_CAP),
             (None, Some(message)) => one_line(&message.text, TITLE_CAP),
+            (None, None) if conversation.damage.is_some() => "(cannot be read)".to_owned(),
             (None, None) => "(nothing said yet)".to_owned(),
         };
         let id = Line::new().name(conversation.id.to_string());
@@ -137,6 +138,9 @@ pub(crate) fn remarks(conversation: &Conversation, now: Timestamp) -> Vec<String
         remarks.push("archived".to_owned());
     }
     remarks.extend(sums.labels.iter().map(|label| format!("#{label}")));
+    if let Some(damage) = &conversation.damage {
+        remarks.push(format!("damaged: {damage}"));
+    }
     remarks
 }
 

@@ -4,7 +4,6 @@ mod arguments;
 
 use std::sync::Arc;
 
-use anyhow::Context as _;
 use threadline_core::clock::Timestamp;
 use threadline_core::drive::Toolset;
 use threadline_core::history::fact::{Answer, Approver, Digest, Effect, Fact, PolicySet, Verdict};
@@ -52,9 +51,8 @@ impl Question {
         });
         let asked = asked.filter(|(_, _, asked)| asked.answer.is_none());
         let Some((agent, name, asked)) = asked else { return Ok(None) };
-        let records = store.records(id, &[call.output]).await?;
-        let record = records.first().context("the call is gone")?;
-        let Fact::Output(output) = record.open()?.fact else { return Ok(None) };
+        let made = store::verified_entry(store, id, call.output).await?;
+        let Fact::Output(output) = made.fact else { return Ok(None) };
         let wanted = usize::try_from(call.index).ok().and_then(|n| output.calls().nth(n));
         let Some(wanted) = wanted else { return Ok(None) };
         let tool = tools.spec(&wanted.name).map(Arc::clone);

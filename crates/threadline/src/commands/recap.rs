@@ -1,9 +1,9 @@
 //! `threadline recap`: a model writes what stands for the older part of a conversation.
 
-use anyhow::Context as _;
 use threadline_core::history::fact::{Fact, Recap as Written};
 use threadline_core::id::{ConversationId, Seq};
 use threadline_core::inbox::{Body, Command};
+use threadline_core::store::verified_entry;
 
 use crate::args::{Bounds, Recap};
 use crate::compose::Parts;
@@ -40,9 +40,7 @@ pub(super) fn hints(keep: &[String], forget: &[String]) -> Vec<String> {
 
 /// The recap at an entry.
 pub(super) async fn read(parts: &Parts, id: ConversationId, seq: Seq) -> anyhow::Result<Written> {
-    let records = parts.store.records(id, &[seq]).await?;
-    let record = records.first().context("the recap is gone")?;
-    match record.open()?.fact {
+    match verified_entry(&*parts.store, id, seq).await?.fact {
         Fact::Recap(recap) => Ok(recap),
         _ => anyhow::bail!("entry {seq} is no recap"),
     }

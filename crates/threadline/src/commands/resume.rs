@@ -16,6 +16,7 @@ use crate::args::Resume;
 use crate::compose::Parts;
 use crate::config::Config;
 use crate::json::Nothing;
+use crate::report::chain;
 use crate::talk::{Of, Report, Signals, Talk, TimeUp};
 use crate::view::{Line, View, aside};
 use crate::words;
@@ -134,11 +135,8 @@ pub(super) async fn unfinished(
     }
     let Some(agent) = primary else { return Ok(Where::Nothing) };
     let (Some(turn), Some(row)) = (&agent.turn, agent.row) else { return Ok(Where::Nothing) };
-    let records = parts.store.records(id, &[row]).await?;
-    let ended = match records.first() {
-        Some(record) => matches!(record.open()?.fact, Fact::TurnEnded(_)),
-        None => false,
-    };
+    let last = store::verified_entry(&*parts.store, id, row).await?;
+    let ended = matches!(last.fact, Fact::TurnEnded(_));
     Ok(if ended { Where::Ended } else { Where::Answered(turn.start) })
 }
 
@@ -172,7 +170,11 @@ async fn all(
                     aside(Line::new().plain(format!("skipped {id}: {why}")));
                     continue;
                 }
-                let report = report(runtime, *id, &settled).await?;
+                let report = match report(runtime, *id, &settled).await {
+                    Ok(report) => report,
+                    // What is wrong with one must not keep the others from going on.
+                    Err(error) => Report::refused(*id, &chain(&error)),
+                };
                 tell(&report, view)?;
                 reports.push(report);
             }
@@ -217,8 +219,10 @@ async fn report(
 ) -> anyhow::Result<Report> {
     let world = runtime.world();
     if let Settled::Failed(error) = settled {
-        let why = Ending::Refused(error.to_string().into());
-        return Report::new(&*world.store, id, None, &why, TimeUp(false)).await;
+        let why = error.to_string();
+        let refused = Ending::Refused(why.as_str().into());
+        let report = Report::new(&*world.store, id, None, &refused, TimeUp(false)).await;
+        return Ok(report.unwrap_or_else(|_| Report::refused(id, &why)));
     }
     let (_, history) = store::open(&*world.store, id, &*world.setting.counter).await?;
     let agent = history.state().primary().and_then(|agent| history.agent(agent));

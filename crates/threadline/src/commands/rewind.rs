@@ -81,14 +81,13 @@ async fn destination(
         let (last, _) = rewinds.last().context("there is no rewind to undo")?;
         return Ok(last.before());
     }
-    let mut to = history.state().last_turn.context("there is no turn to go back over")?.before();
-    for turns in 1..arguments.turns.unwrap_or(1) {
-        let earlier = store::history_at(&*parts.store, id, to, &parts.counter).await?;
-        let turn = earlier.state().last_turn.with_context(|| {
-            let all = counted(u64::from(turns), "turn", "turns");
-            format!("only {all} can be gone back over; --reset goes back to the beginning")
-        })?;
-        to = turn.before();
-    }
-    Ok(to)
+    let wanted = usize::try_from(arguments.turns.unwrap_or(1)).unwrap_or(usize::MAX);
+    let turns = store::last_turns(&*parts.store, id, history, wanted).await?;
+    let oldest = turns.last().context("there is no turn to go back over")?;
+    anyhow::ensure!(
+        turns.len() == wanted,
+        "only {} can be gone back over; --reset goes back to the beginning",
+        counted(u64::try_from(turns.len())?, "turn", "turns")
+    );
+    Ok(oldest.before())
 }

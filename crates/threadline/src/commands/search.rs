@@ -5,11 +5,11 @@ use threadline_core::id::AgentId;
 use threadline_core::search;
 use threadline_core::store::{Hit, Query};
 
-use super::show::find_agent;
+use super::show::{Read, find_agent, read_at};
 use crate::args::Search;
 use crate::compose::Parts;
 use crate::json;
-use crate::view::{Line, View};
+use crate::view::{Line, View, counted, remark};
 
 /// How many characters of an entry are shown around a hit.
 const SNIPPET_CHARS: usize = 100;
@@ -57,13 +57,23 @@ pub(crate) async fn run(parts: &Parts, arguments: &Search, view: &mut View) -> a
             view.row(Line::new().name(hit.conversation.to_string()).plain("  ").bold(title))?;
             shown = Some(hit.conversation);
         }
-        let (kind, text_found) = text_of(parts, hit).await?;
         let rewound = if hit.rewound { "~" } else { " " };
-        let line = Line::new()
-            .dim(format!("{rewound}{:>6}  {kind:<KIND_WIDTH$}  ", hit.seq))
-            .plain(search::snippet(&text_found, &text, SNIPPET_CHARS));
+        let line = Line::new();
+        let line = match read(parts, hit).await? {
+            Read::Entry { entry, changed, .. } => {
+                let found = search::text_of(&entry).unwrap_or_default();
+                let kind = entry.fact.kind();
+                let line = line.dim(format!("{rewound}{:>6}  {kind:<KIND_WIDTH$}  ", hit.seq));
+                let line = if changed { line.bad("(changed after it was written) ") } else { line };
+                line.plain(search::snippet(&found, &text, SNIPPET_CHARS))
+            }
+            Read::Damaged { why, .. } => {
+                line.dim(format!("{rewound}{:>6}  ", hit.seq)).bad(format!("cannot be read: {why}"))
+            }
+        };
         view.row(line)?;
     }
+    tell_unsearched(parts).await?;
     if more {
         view.line(&Line::new().dim("there are more; to see them raise --limit"))?;
     }
@@ -84,11 +94,21 @@ fn query(words: &[String]) -> String {
     quoted.collect::<Vec<_>>().join(" ")
 }
 
-async fn text_of(parts: &Parts, hit: &Hit) -> anyhow::Result<(String, String)> {
-    let records = parts.store.records(hit.conversation, &[hit.seq]).await?;
-    let record = records.first().context("an entry that was found is gone")?;
-    let entry = record.open()?;
-    Ok((entry.fact.kind().to_owned(), search::text_of(&entry).unwrap_or_default()))
+async fn read(parts: &Parts, hit: &Hit) -> anyhow::Result<Read> {
+    let mut found = read_at(&*parts.store, hit.conversation, &[hit.seq]).await?;
+    found.pop().context("an entry that was found is gone")
+}
+
+/// Says how many entries were not searched, where the index lags behind and cannot be written.
+async fn tell_unsearched(parts: &Parts) -> anyhow::Result<()> {
+    if parts.only_to_read.is_some() {
+        let lag = parts.store.index_lag().await?;
+        if lag > 0 {
+            let entries = counted(lag, "entry is", "entries are");
+            remark(&format!("{entries} not in the search index yet and could not be searched"));
+        }
+    }
+    Ok(())
 }
 
 async fn print_json(
@@ -98,19 +118,26 @@ async fn print_json(
     view: &mut View,
 ) -> anyhow::Result<()> {
     #[derive(serde::Serialize)]
-    struct Found<'a> {
+    struct Found<T> {
         conversation: String,
-        entry: json::EntryLine<'a>,
+        entry: T,
     }
     let mut list = view.list("hits", &json::Nothing {})?;
     for hit in hits {
-        let records = parts.store.records(hit.conversation, &[hit.seq]).await?;
-        let record = records.first().context("an entry that was found is gone")?;
-        let entry = record.open()?;
-        let entry = json::EntryLine::new(&entry, record, hit.rewound);
-        list.push(&Found { conversation: hit.conversation.to_string(), entry })?;
+        let conversation = hit.conversation.to_string();
+        match read(parts, hit).await? {
+            Read::Entry { entry, record, changed } => {
+                let entry = json::EntryLine::new(&entry, &record, hit.rewound, changed);
+                list.push(&Found { conversation, entry })?;
+            }
+            Read::Damaged { seq, why } => {
+                let entry = json::Unreadable { seq: seq.0, changed: true, error: why };
+                list.push(&Found { conversation, entry })?;
+            }
+        }
     }
     list.end(&json::More { more })?;
+    tell_unsearched(parts).await?;
     Ok(())
 }
 

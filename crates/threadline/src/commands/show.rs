@@ -1,26 +1,25 @@
 //! `threadline show`: a conversation, readable.
 
 mod describe;
+mod read;
 
 use anyhow::Context as _;
 use threadline_core::clock::Clock as _;
 use threadline_core::history::batch::AgentSums;
-use threadline_core::history::entry::Entry;
 use threadline_core::history::one_line;
 use threadline_core::history::path::Path;
-use threadline_core::history::record::Record;
 use threadline_core::id::{AgentId, ConversationId, Seq};
 use threadline_core::outline::RowKind;
-use threadline_core::store::{Conversation, Page};
+use threadline_core::store::Conversation;
 
+use self::read::{PAGE, Pages};
+pub(crate) use self::read::{Read, read_at};
 use super::list;
 use crate::args::Show;
 use crate::compose::Parts;
 use crate::json;
-use crate::view::{JsonList, Line, View};
+use crate::view::{JsonList, Line, View, remark};
 
-/// How many records are read at a time.
-const PAGE: usize = 256;
 /// How many entries are looked at at a time for messages.
 const WINDOW: u64 = 4096;
 /// How much of what an agent did last is shown, in characters.
@@ -28,7 +27,7 @@ const DOING_CAP: usize = 100;
 
 pub(crate) async fn run(parts: &Parts, arguments: &Show, view: &mut View) -> anyhow::Result<()> {
     let conversation = parts.find(&arguments.conversation).await?;
-    let agents = parts.store.agents(conversation.id).await?;
+    let agents = agents(parts, conversation.id).await?;
     let rewinds = parts.store.rewinds(conversation.id, Seq::ZERO).await?;
     let wanted = Wanted::new(arguments, &conversation, &agents)?;
     let path = Path::new(conversation.head, &rewinds);
@@ -55,7 +54,7 @@ pub(crate) async fn messages_of(
     view: &mut View,
 ) -> anyhow::Result<()> {
     let conversation = parts.store.conversation(id).await?;
-    let agents = parts.store.agents(id).await?;
+    let agents = agents(parts, id).await?;
     let rewinds = parts.store.rewinds(id, Seq::ZERO).await?;
     let path = Path::new(conversation.head, &rewinds);
     let (what, from, to) = (What::Transcript, Seq(1), conversation.head);
@@ -67,6 +66,17 @@ pub(crate) async fn messages_of(
         Printer::Text { view, agents: &agents, detailed: false, nothing: true }
     };
     print(parts, &conversation, &path, &wanted, from, printer).await
+}
+
+/// The agents of a conversation; none, with a remark, if what is known of them cannot be read.
+async fn agents(parts: &Parts, id: ConversationId) -> anyhow::Result<Vec<AgentSums>> {
+    match parts.store.agents(id).await {
+        Err(error) if error.damage().is_some() => {
+            remark(&error.to_string());
+            Ok(Vec::new())
+        }
+        agents => Ok(agents?),
+    }
 }
 
 /// Which entries are wanted.
@@ -121,8 +131,10 @@ impl Wanted {
         }
     }
 
-    /// Whether an entry is wanted, given whether it still counts.
-    fn wants(&self, entry: &Entry, counts: bool) -> bool {
+    /// Whether an entry is wanted. What cannot be read always is.
+    fn wants(&self, read: &Read, path: &Path) -> bool {
+        let Read::Entry { entry, .. } = read else { return true };
+        let counts = path.contains(entry.seq);
         match self.what {
             What::All(_) => true,
             What::Thread(_) => counts && describe::is_worth_reading(&entry.fact),
@@ -166,19 +178,12 @@ impl Wanted {
         (from, to): (Seq, Seq),
     ) -> anyhow::Result<Vec<Seq>> {
         let mut shown = Vec::new();
-        let mut next = from;
-        while next <= to {
-            let page = Page { thread: self.thread(), ..Page::forward(next, PAGE) };
-            let records = parts.store.read(conversation.id, &page).await?;
-            if records.is_empty() {
+        let mut pages = Pages::new(&*parts.store, conversation.id, self.thread(), from);
+        while let Some(page) = pages.next().await? {
+            let wanted = page.iter().filter(|read| read.seq() <= to && self.wants(read, path));
+            shown.extend(wanted.map(Read::seq));
+            if page.last().is_some_and(|last| last.seq() >= to) {
                 break;
-            }
-            for record in &records {
-                let entry = record.open().context("an entry cannot be read")?;
-                next = entry.seq.next();
-                if entry.seq <= to && self.wants(&entry, path.contains(entry.seq)) {
-                    shown.push(entry.seq);
-                }
             }
         }
         Ok(shown)
@@ -195,12 +200,47 @@ async fn messages(
     let mut messages = Vec::new();
     let mut after = from.before();
     while after < to {
-        let rows = parts.store.outline_ledger(conversation.id, after, PAGE).await?;
+        let rows = match parts.store.outline_ledger(conversation.id, after, PAGE).await {
+            Err(error) if error.damage().is_some() => {
+                return messages_in_entries(parts, conversation, path, (from, to)).await;
+            }
+            rows => rows?,
+        };
         let Some(last) = rows.last() else { break };
         after = last.seq;
         let is_message = |kind| matches!(kind, RowKind::Message | RowKind::Answer);
         let rows = rows.iter().filter(|row| row.seq <= to && path.contains(row.seq));
         messages.extend(rows.filter(|row| is_message(row.kind)).map(|row| row.seq));
+    }
+    Ok(messages)
+}
+
+/// What is said of an entry that is not what was written.
+pub(crate) fn changed_mark(seq: Seq) -> String {
+    format!("! entry {seq} was changed after it was written; this is not what it said")
+}
+
+/// The same, found in the entries themselves, where their outline cannot be read.
+async fn messages_in_entries(
+    parts: &Parts,
+    conversation: &Conversation,
+    path: &Path,
+    (from, to): (Seq, Seq),
+) -> anyhow::Result<Vec<Seq>> {
+    let mut messages = Vec::new();
+    let mut pages = Pages::new(&*parts.store, conversation.id, None, from);
+    while let Some(page) = pages.next().await? {
+        let is_message = |read: &&Read| match read {
+            Read::Entry { entry, .. } => {
+                path.contains(entry.seq) && describe::is_message(&entry.fact)
+            }
+            Read::Damaged { .. } => true,
+        };
+        let within = page.iter().filter(|read| read.seq() <= to);
+        messages.extend(within.filter(is_message).map(Read::seq));
+        if page.last().is_some_and(|last| last.seq() >= to) {
+            break;
+        }
     }
     Ok(messages)
 }
@@ -211,16 +251,41 @@ enum Printer<'a> {
 }
 
 impl Printer<'_> {
-    fn entry(&mut self, entry: &Entry, record: &Record, counts: bool) -> anyhow::Result<()> {
+    fn read(&mut self, read: &Read, path: &Path) -> anyhow::Result<()> {
+        let (entry, record, changed) = match read {
+            Read::Entry { entry, record, changed } => (entry, record, *changed),
+            Read::Damaged { seq, why } => return self.damaged(*seq, why),
+        };
+        let counts = path.contains(entry.seq);
         match self {
-            Self::Json(list) => list.push(&json::EntryLine::new(entry, record, !counts))?,
+            Self::Json(list) => {
+                list.push(&json::EntryLine::new(entry, record, !counts, changed))?;
+            }
             Self::Text { view, agents, detailed, nothing } => {
                 *nothing = false;
+                if changed {
+                    view.line(&Line::new().bad(changed_mark(entry.seq)))?;
+                }
                 if *detailed {
                     describe::entry(entry, agents, counts, view)?;
                 } else {
                     describe::message(entry, agents, view)?;
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Prints that an entry cannot be read.
+    fn damaged(&mut self, seq: Seq, why: &str) -> anyhow::Result<()> {
+        match self {
+            Self::Json(list) => {
+                let error = why.to_owned();
+                list.push(&json::Unreadable { seq: seq.0, changed: true, error })?;
+            }
+            Self::Text { view, nothing, .. } => {
+                *nothing = false;
+                view.line(&Line::new().bad(format!("! entry {seq} cannot be read: {why}")))?;
             }
         }
         Ok(())
@@ -253,20 +318,13 @@ async fn print(
         print_transcript(parts, conversation, path, (from, wanted.to), &mut printer).await?;
         return printer.end();
     }
-    let mut next = from;
-    while next <= wanted.to {
-        let page = Page { thread: wanted.thread(), ..Page::forward(next, PAGE) };
-        let records = parts.store.read(conversation.id, &page).await?;
-        if records.is_empty() {
-            break;
+    let mut pages = Pages::new(&*parts.store, conversation.id, wanted.thread(), from);
+    while let Some(page) = pages.next().await? {
+        for read in page.iter().filter(|read| read.seq() <= wanted.to && wanted.wants(read, path)) {
+            printer.read(read, path)?;
         }
-        for record in &records {
-            let entry = record.open().with_context(|| format!("entry {next} cannot be read"))?;
-            next = entry.seq.next();
-            let counts = path.contains(entry.seq);
-            if entry.seq <= wanted.to && wanted.wants(&entry, counts) {
-                printer.entry(&entry, record, counts)?;
-            }
+        if page.last().is_some_and(|last| last.seq() >= wanted.to) {
+            break;
         }
     }
     printer.end()
@@ -284,9 +342,8 @@ async fn print_transcript(
         let end = Seq(start.0.saturating_add(WINDOW - 1)).min(to);
         let seqs = messages(parts, conversation, path, (start, end)).await?;
         for seqs in seqs.chunks(PAGE) {
-            for record in parts.store.records(conversation.id, seqs).await? {
-                let entry = record.open().context("an entry cannot be read")?;
-                printer.entry(&entry, &record, true)?;
+            for read in read_at(&*parts.store, conversation.id, seqs).await? {
+                printer.read(&read, path)?;
             }
         }
         start = end.next();

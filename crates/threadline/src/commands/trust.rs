@@ -1,16 +1,13 @@
 //! `threadline trust`: letting a project's file say all that the user's own may.
 
-use std::path::PathBuf;
-
 use anyhow::{Context as _, anyhow};
 use serde::Serialize;
-use threadline_core::history::fact::Digest;
 
 use crate::args::Trust;
 use crate::config::Config;
-use crate::config::project;
+use crate::config::project::{self, Source};
 use crate::config::trust::Trusted;
-use crate::view::{Line, View};
+use crate::view::{self, Line, View};
 
 /// What `--json` prints.
 #[derive(Serialize)]
@@ -22,12 +19,12 @@ struct Told {
 }
 
 pub(crate) fn run(config: &Config, arguments: &Trust, view: &mut View) -> anyhow::Result<()> {
-    let path = match &arguments.file {
-        Some(path) => path.clone(),
-        None => here()?,
-    };
     let mut trusted = Trusted::load(&config.data_folder)?;
     if arguments.remove {
+        let path = match &arguments.file {
+            Some(path) => path.clone(),
+            None => here(view.json)?.path,
+        };
         let was = trusted.remove(&path)?;
         let what = if was { "is trusted no longer" } else { "was not trusted" };
         let told = Told {
@@ -38,24 +35,31 @@ pub(crate) fn run(config: &Config, arguments: &Trust, view: &mut View) -> anyhow
         };
         return tell(&told, &format!("{} {what}", path.display()), view);
     }
-    let text = project::text(&path)?;
-    let allows = project::asks_for(&text)
-        .map_err(|wrong| anyhow!("could not understand {}: {wrong}", path.display()))?;
-    let digest = Digest::of(text.as_bytes());
-    trusted.add(&path, digest)?;
-    let told = Told {
-        file: path.display().to_string(),
-        digest: digest.to_string(),
-        trusted: true,
-        allows,
+    let source = match &arguments.file {
+        Some(path) => project::named(path)?,
+        None => here(view.json)?,
     };
-    tell(&told, &format!("{} is trusted as it is now", path.display()), view)
+    let path = source.path.display();
+    let allows = project::asks_for(source.text())
+        .map_err(|wrong| anyhow!("could not understand {path}: {wrong}"))?;
+    let digest = source.digest();
+    let location = source.location().with_context(|| {
+        format!("could not trust {path}: it was changed while it was read; try again")
+    })?;
+    trusted.add(&location, digest)?;
+    let told = Told { file: path.to_string(), digest: digest.to_string(), trusted: true, allows };
+    tell(&told, &format!("{path} is trusted as it is now"), view)
 }
 
 /// The project's file of this folder.
-fn here() -> anyhow::Result<PathBuf> {
+fn here(json: bool) -> anyhow::Result<Source> {
     let folder = std::env::current_dir().context("could not tell which folder this is")?;
-    project::find(&folder).with_context(|| {
+    let mut notes = Vec::new();
+    let found = project::find(&folder, &mut notes)?;
+    for text in &notes {
+        view::note(text, json);
+    }
+    found.with_context(|| {
         format!("there is no {} in this folder or above it; name one", project::NAME)
     })
 }

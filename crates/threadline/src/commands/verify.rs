@@ -4,8 +4,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use threadline_core::id::Seq;
-use threadline_core::store::verify::{Depth, FINDINGS_CAP, Report, verify};
-use threadline_core::store::{Conversation, Filter, Listing, Sort};
+use threadline_core::store::verify::{Depth, FINDINGS_CAP, Finding, Report, verify};
+use threadline_core::store::{Conversation, Filter, Listing, Sort, StoreError};
 
 use crate::args::Verify;
 use crate::compose::Parts;
@@ -60,8 +60,16 @@ async fn one(
 ) -> anyhow::Result<(Conversation, Report)> {
     let mut progress = Progress::new("verified", Some(conversation.head.0), view);
     let (id, counter) = (conversation.id, Arc::new(parts.counter));
-    let report = verify(&*parts.store, id, depth, counter, &mut |n| progress.at(n)).await?;
+    let verified = verify(&*parts.store, id, depth, counter, &mut |n| progress.at(n)).await;
     drop(progress);
+    let report = match (verified, &conversation.damage) {
+        // One whose id cannot be read is found by no other name.
+        (Err(StoreError::NotFound(_)), Some(damage)) => {
+            let finding = Finding { seq: Seq::ZERO, what: damage.clone() };
+            Report { findings: vec![finding], ..Report::default() }
+        }
+        (report, _) => report?,
+    };
     if !view.json {
         print(conversation, &report, view)?;
     }
@@ -91,6 +99,10 @@ fn print(conversation: &Conversation, report: &Report, view: &mut View) -> anyho
     }
     if report.findings.len() >= FINDINGS_CAP {
         view.line(&Line::new().dim(format!("  only the first {FINDINGS_CAP} findings are told")))?;
+    }
+    if report.index_skipped {
+        let text = "  the search index lags behind and was not compared: the file can only be read";
+        view.line(&Line::new().dim(text))?;
     }
     if report.unrecognised > 0 {
         let text = counted(report.unrecognised, "entry is", "entries are");

@@ -22,6 +22,7 @@ use crate::args::{Bounds, Watch};
 use crate::compose::Parts;
 use crate::config::Config;
 use crate::offer::market::Market;
+use crate::outage::{Outage, passes};
 use crate::talk::{Cast, Signals};
 use crate::view::{Line, View, aside};
 use crate::words;
@@ -62,6 +63,7 @@ pub(crate) async fn run(
         sender,
         followed: Followed::default(),
         let_be: BTreeMap::new(),
+        damage_printed: BTreeMap::new(),
         tasks: JoinSet::new(),
         elsewhere: Arc::default(),
     };
@@ -73,7 +75,7 @@ pub(crate) async fn run(
         watch.follow(only.id, only.head).await?;
     }
     let only = only.map(|only| only.id);
-    let mut signals = Signals::new()?;
+    let (mut signals, mut outage) = (Signals::new()?, Outage::default());
     let mut looks = interval(LOOK);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -81,7 +83,10 @@ pub(crate) async fn run(
             biased;
             _ = signals.next() => break,
             Some(line) = told.recv() => line.print(view)?,
-            _ = looks.tick() => watch.take_up(only).await?,
+            _ = looks.tick() => match watch.take_up(only).await {
+                Ok(()) => outage.end(),
+                Err(error) => outage.note(error)?,
+            },
         }
     }
     runtime.stop().await;
@@ -96,6 +101,8 @@ struct Shift<'a> {
     sender: mpsc::Sender<Told>,
     followed: Followed,
     let_be: BTreeMap<ConversationId, LetBe>,
+    /// What was printed about damaged conversations.
+    damage_printed: BTreeMap<ConversationId, String>,
     tasks: JoinSet<()>,
     /// Conversations that were reported to belong to another folder: each is reported once.
     elsewhere: Arc<Mutex<BTreeSet<ConversationId>>>,
@@ -123,18 +130,43 @@ impl Shift<'_> {
         };
         let mut taken = 0;
         for id in due {
-            let head = self.parts.store.conversation(id).await?.head;
-            if taken < AT_ONCE && self.is_to_move(id, head, now).await? {
-                taken += 1;
-                self.want_models(id).await;
-                match only {
-                    // All of it is told anyway.
-                    Some(_) => self.start(id),
-                    None => self.drive(id, head).await?,
-                }
+            match self.take_up_one(id, only.is_some(), taken < AT_ONCE, now).await {
+                Ok(is_taken) => taken += usize::from(is_taken),
+                // What is wrong with one must not keep the others from being driven.
+                Err(error) if error.damage().is_some() => self.report_damage(id, &error).await,
+                Err(error) => return Err(error.into()),
             }
         }
         Ok(())
+    }
+
+    /// Has a conversation that is due driven, if there is room and it can be expected to move.
+    async fn take_up_one(
+        &mut self,
+        id: ConversationId,
+        all_is_told: bool,
+        has_room: bool,
+        now: Instant,
+    ) -> Result<bool, StoreError> {
+        let head = self.parts.store.conversation(id).await?.head;
+        if !has_room || !self.is_to_move(id, head, now).await? {
+            return Ok(false);
+        }
+        self.want_models(id).await;
+        if all_is_told {
+            self.start(id);
+        } else {
+            self.drive(id, head).await?;
+        }
+        Ok(true)
+    }
+
+    /// Prints once that a conversation is damaged.
+    async fn report_damage(&mut self, id: ConversationId, error: &StoreError) {
+        let text = error.to_string();
+        if self.damage_printed.insert(id, text.clone()).as_ref() != Some(&text) {
+            drop(self.sender.send(Told::failed(id, text)).await);
+        }
     }
 
     /// The conversations that are due and that nobody has.
@@ -259,8 +291,12 @@ impl Shift<'_> {
                 return;
             }
             if let Settled::Failed(error) = settled {
-                let why = why.unwrap_or_else(|| error.to_string());
-                drop(sender.send(Told::failed(id, why)).await);
+                let text = why.unwrap_or_else(|| error.to_string());
+                let error = anyhow::Error::new(error);
+                // The main loop reports once that the database cannot be used.
+                if !passes(&error) {
+                    drop(sender.send(Told::failed(id, text)).await);
+                }
             }
         });
     }

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use futures_util::stream;
 use threadline_core::provider::{DeltaStream, Provider, Request};
+use threadline_core::redact::Secrets;
 use threadline_providers::capture::Capture;
 use threadline_providers::failed::Failed;
 use threadline_providers::http::{Http, Timeouts};
@@ -20,6 +21,8 @@ pub(super) struct Either {
     pub(super) market: Arc<Market>,
     /// What is said to them is captured there.
     pub(super) capture: Option<Arc<Capture>>,
+    /// Where their keys become known.
+    pub(super) secrets: Arc<Secrets>,
     /// One client for all of them, made when the first is asked.
     pub(super) http: OnceLock<Http>,
 }
@@ -43,7 +46,8 @@ impl Provider for Either {
         match self.http() {
             Ok(http) => {
                 let accesses = BTreeMap::from([(name, access)]);
-                Wired::new(http, accesses, self.capture.clone()).invoke(request)
+                let wired = Wired::new(http, accesses, self.capture.clone());
+                wired.with_secrets(Arc::clone(&self.secrets)).invoke(request)
             }
             Err(failed) => {
                 let provider = Arc::clone(&request.target.invocation.provider);

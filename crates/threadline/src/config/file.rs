@@ -19,6 +19,9 @@ use toml::{Spanned, Table, Value};
 
 use super::policy::PolicyEntry;
 
+/// What the agent is called that conversations begin with unless the config says otherwise.
+pub(crate) const ASSISTANT: &str = "assistant";
+
 /// A config file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -193,33 +196,59 @@ impl File {
         self.models.extend(project.models);
         self.routes.extend(project.routes);
         self.policy.extend(project.policy);
-        let Self { db, log, model, route, agents, limits, .. } = project;
-        self.db = db.or(self.db.take());
-        self.log = log.or(self.log.take());
-        self.be_chosen_from(Self { model, route, agents, limits, ..Self::default() });
-    }
-
-    /// Takes in what any project may say: which model, what agents are told, tighter limits and
-    /// rules.
-    pub(super) fn be_chosen_from(&mut self, project: Self) {
-        if project.model.is_some() || project.route.is_some() {
-            (self.model, self.route) = (project.model, project.route);
-        }
         for (name, agent) in project.agents {
             self.agents.entry(name).or_default().take_in(agent);
         }
+        let Self { db, log, model, route, limits, .. } = project;
+        self.db = db.or(self.db.take());
+        self.log = log.or(self.log.take());
+        self.be_chosen_from(model, route, limits);
+    }
+
+    /// Takes in what any project may say: which model, what agents are told, tighter limits and
+    /// rules. Whatever agents it names, new ones or the user's own, have at most the tools and
+    /// widgets of the user's primary agent: they do as the project says.
+    pub(super) fn take_in_untrusted(&mut self, project: Self) {
+        let AgentEntry { tools, widgets, .. } = self.primary();
+        for (name, agent) in project.agents {
+            let entry = self.agents.entry(name).or_default();
+            let own = entry.primary;
+            entry.take_in(agent);
+            // The parser refuses it already; here it has no way in either.
+            entry.primary = own;
+            restrict(&mut entry.tools, tools.as_deref());
+            restrict(&mut entry.widgets, widgets.as_deref());
+        }
         self.policy.extend(project.policy.into_iter().map(PolicyEntry::tightening));
+        self.be_chosen_from(project.model, project.route, project.limits);
+    }
+
+    /// The user's own agent: the one that is primary, or the usual one.
+    fn primary(&self) -> AgentEntry {
+        let said = self.agents.values().find(|agent| agent.primary == Some(true));
+        said.or_else(|| self.agents.get(ASSISTANT)).cloned().unwrap_or_default()
+    }
+
+    fn be_chosen_from(
+        &mut self,
+        model: Option<Arc<str>>,
+        route: Option<Arc<str>>,
+        limits: LimitsEntry,
+    ) {
+        if model.is_some() || route.is_some() {
+            (self.model, self.route) = (model, route);
+        }
         // What the user does not say is as usual, which a project may not loosen either.
         let (own, usual) = (self.limits, Limits::default());
         let minutes = NonZeroU32::new(u32::try_from(usual.approval_ms / 60_000).unwrap_or(1));
-        let minutes = project.limits.approval_minutes.and(minutes);
+        let minutes = limits.approval_minutes.and(minutes);
         let approval_minutes = own.approval_minutes.or(minutes);
-        let steps = own.steps.or(project.limits.steps.map(|_| usual.steps));
-        let calls = own.calls.or(project.limits.calls.map(|_| usual.calls));
-        let depth = own.depth.or(project.limits.depth.map(|_| usual.depth));
-        let alone = own.alone.or(project.limits.alone.map(|_| usual.alone));
+        let steps = own.steps.or(limits.steps.map(|_| usual.steps));
+        let calls = own.calls.or(limits.calls.map(|_| usual.calls));
+        let depth = own.depth.or(limits.depth.map(|_| usual.depth));
+        let alone = own.alone.or(limits.alone.map(|_| usual.alone));
         let own = LimitsEntry { steps, calls, approval_minutes, depth, alone, ..own };
-        self.limits = own.tightened(project.limits);
+        self.limits = own.tightened(limits);
     }
 
     /// Paths in a file are relative to that file, wherever the program runs; `~/` is the home.
@@ -245,6 +274,15 @@ impl File {
                 *name = format!("@{}", path.display());
             }
         }
+    }
+}
+
+/// Restricts names to those of `most`; none of either means that all there are may be had.
+fn restrict(names: &mut Option<Vec<Arc<str>>>, most: Option<&[Arc<str>]>) {
+    let Some(most) = most else { return };
+    match names {
+        Some(names) => names.retain(|name| most.contains(name)),
+        None => *names = Some(most.to_vec()),
     }
 }
 

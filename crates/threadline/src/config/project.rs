@@ -2,17 +2,22 @@
 //!
 //! Whoever writes a project's files is not whoever runs this program. So a project may choose among
 //! what the user has, give agents instructions, tighten limits, and have more calls asked about or
-//! denied. Anything else is refused, unless the user trusts this exact file.
+//! denied. Its agents have at most the tools of the user's own agent, and none of them becomes the
+//! one that people talk with. Anything else is refused, unless the user trusts this exact file.
+//!
+//! A file that belongs to another user is not read at all, and neither is a link of another user.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{anyhow, bail};
 use threadline_core::history::fact::Digest;
 use toml::de::{DeTable, DeValue};
 
+use super::bounded_read::{self, NotRead, Owner, TextFile};
 use super::explain;
 use super::file::File;
-use super::trust::Trusted;
+use super::trust::{Location, Trusted};
 
 /// What a project's file is called.
 pub(crate) const NAME: &str = "threadline.toml";
@@ -20,8 +25,6 @@ pub(crate) const NAME: &str = "threadline.toml";
 const ROOT_MARKS: [&str; 4] = [".git", ".hg", ".jj", ".svn"];
 /// The most folders that are looked through.
 const FOLDERS_CAP: usize = 64;
-/// The longest file that is read.
-const CAP_BYTES: u64 = 1024 * 1024;
 
 /// A project's file.
 #[derive(Debug)]
@@ -34,38 +37,91 @@ pub(crate) struct Project {
     pub(crate) file: File,
 }
 
-/// The project's file of a folder: in it, or above it up to the root of its repository.
-pub(crate) fn find(folder: &Path) -> Option<PathBuf> {
-    for folder in folder.ancestors().take(FOLDERS_CAP) {
-        let path = folder.join(NAME);
-        if path.is_file() {
-            return Some(path);
-        }
-        if ROOT_MARKS.iter().any(|mark| folder.join(mark).exists()) {
-            return None;
-        }
-    }
-    None
+/// A project's file that was read and not parsed yet.
+#[derive(Debug)]
+pub(crate) struct Source {
+    pub(crate) path: PathBuf,
+    file: TextFile,
 }
 
-/// Reads a project's file; refused if it says more than it may.
-pub(super) fn read(path: &Path, trusted: &Trusted) -> anyhow::Result<Project> {
-    let wrong = |wrong: String| anyhow!("could not use {}: {wrong}", path.display());
-    let text = text(path)?;
-    let digest = Digest::of(text.as_bytes());
-    let trusted = trusted.has(path, digest);
-    if !trusted {
-        let table = explain::parse(&text).map_err(wrong)?;
-        if let Some(more) = beyond(&text, table.get_ref()).into_iter().next() {
-            bail!(
-                "could not use {}: {more}: a project may only choose a model or a route, give agents instructions, tighten limits, and set rules that ask or deny; if you trust this file: threadline trust {}",
-                path.display(),
-                path.display()
-            );
+/// The project's file of a folder: in it, or above it up to the root of its repository. Files of
+/// other users are passed over; `notes` says so.
+pub(crate) fn find(folder: &Path, notes: &mut Vec<String>) -> anyhow::Result<Option<Source>> {
+    for folder in folder.ancestors().take(FOLDERS_CAP) {
+        let path = folder.join(NAME);
+        match open(&path) {
+            Ok(source) => return Ok(Some(source)),
+            Err(NotRead::OtherOwner(uid)) => {
+                notes.push(format!(
+                    "ignored {}: it belongs to another user (uid {uid})",
+                    path.display()
+                ));
+            }
+            Err(error) if error.is_missing() || is_closed(&path) => {}
+            Err(error) => return Err(unreadable(&path, error)),
+        }
+        if ROOT_MARKS.iter().any(|mark| folder.join(mark).exists()) {
+            return Ok(None);
         }
     }
-    let file: File = explain::read(&text).map_err(wrong)?;
-    Ok(Project { path: path.to_path_buf(), trusted, file })
+    Ok(None)
+}
+
+/// Whether the folder of a path may not be looked into.
+fn is_closed(path: &Path) -> bool {
+    let looked = path.symlink_metadata();
+    looked.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
+}
+
+/// The project's file at a path that the user named.
+pub(crate) fn named(path: &Path) -> anyhow::Result<Source> {
+    open(path).map_err(|error| unreadable(path, error))
+}
+
+fn open(path: &Path) -> Result<Source, NotRead> {
+    let file = bounded_read::read_text(path, Owner::User)?;
+    Ok(Source { path: path.to_path_buf(), file })
+}
+
+fn unreadable(path: &Path, error: NotRead) -> anyhow::Error {
+    anyhow::Error::new(error).context(format!("could not read {}", path.display()))
+}
+
+impl Source {
+    pub(crate) fn text(&self) -> &str {
+        &self.file.text
+    }
+
+    pub(crate) fn digest(&self) -> Digest {
+        Digest::of(self.file.text.as_bytes())
+    }
+
+    /// Where the file is, for trust: the place where it was found and the file that was read there.
+    /// None if they cannot be told for sure.
+    pub(crate) fn location(&self) -> Option<Location> {
+        let location = Location::of(&self.path)?;
+        // Between the two looks somebody may have put another file or link there.
+        (bounded_read::identity_of(&location.real) == self.file.identity).then_some(location)
+    }
+
+    /// Parses the file; refused if it says more than it may.
+    pub(super) fn parse(self, trusted: &Trusted) -> anyhow::Result<Project> {
+        let path = &self.path;
+        let wrong = |wrong: String| anyhow!("could not use {}: {wrong}", path.display());
+        let digest = self.digest();
+        let trusted = self.location().is_some_and(|location| trusted.has(&location, digest));
+        if !trusted {
+            let table = explain::parse(self.text()).map_err(wrong)?;
+            if let Some(more) = beyond(self.text(), table.get_ref()).into_iter().next() {
+                bail!(
+                    "could not use {path}: {more}: a project may only choose a model or a route, give agents instructions, tighten limits, and set rules that ask or deny; if you trust this file: threadline trust {path}",
+                    path = path.display(),
+                );
+            }
+        }
+        let file: File = explain::read(self.text()).map_err(wrong)?;
+        Ok(Project { path: path.clone(), trusted, file })
+    }
 }
 
 /// What a file would be allowed if it were trusted, a line for each.
@@ -73,16 +129,6 @@ pub(crate) fn asks_for(text: &str) -> Result<Vec<String>, String> {
     explain::read::<File>(text)?;
     let table = explain::parse(text)?;
     Ok(beyond(text, table.get_ref()))
-}
-
-/// The text of a file.
-pub(crate) fn text(path: &Path) -> anyhow::Result<String> {
-    let could_not = || format!("could not read {}", path.display());
-    let length = path.metadata().with_context(could_not)?.len();
-    if length > CAP_BYTES {
-        bail!("{} is longer than 1 MiB: this is no config file", path.display());
-    }
-    std::fs::read_to_string(path).with_context(could_not)
 }
 
 /// What a file says beyond what a project may, by its line and key.
@@ -112,7 +158,7 @@ fn beyond(text: &str, table: &DeTable<'_>) -> Vec<String> {
                     // A file that is not trusted names no others to be read.
                     let is_modest = |key: &str, value: &DeValue<'_>| match key {
                         "instruction" => !value.as_str().is_some_and(|text| text.starts_with('@')),
-                        key => matches!(key, "description" | "route" | "primary" | "join"),
+                        key => matches!(key, "description" | "route" | "join"),
                     };
                     let more = says
                         .iter()
@@ -153,6 +199,8 @@ mod tests {
             ("\n[models.x]\nwindow_tokens = 5", "line 2: models.x"),
             ("[routes.x]\nmodels = []", "line 1: routes.x"),
             ("[agents.x]\ntools = []", "line 2: agents.x.tools"),
+            ("[agents.x]\nprimary = true", "line 2: agents.x.primary"),
+            ("[agents.x]\nprimary = false", "line 2: agents.x.primary"),
             ("[agents.x]\ninstruction = \"@/etc/passwd\"", "line 2: agents.x.instruction"),
             ("[dev]\nscript = \"x\"", "line 2: dev.script"),
             (

@@ -1,5 +1,6 @@
 //! The market: an offer that grows while a conversation goes on.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use threadline_core::choose::Route;
@@ -29,6 +30,13 @@ impl Market {
     pub(crate) fn access(&self, name: &str) -> Option<Arc<Access>> {
         let offer = self.now();
         offer.model(name)?.access.clone().map(Arc::new)
+    }
+
+    /// The names under which the keys of all models are redacted.
+    pub(crate) fn key_labels(&self) -> BTreeSet<String> {
+        let offer = self.now();
+        let keys = offer.models.iter().filter_map(|model| model.access.as_ref()?.key.as_ref());
+        keys.map(|(_, key)| key.label()).collect()
     }
 
     fn now(&self) -> Arc<Offer> {

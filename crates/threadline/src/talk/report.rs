@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use serde::Serialize;
 use threadline::Ending;
 use threadline_core::history::entry::Entry;
-use threadline_core::history::fact::{Answer, EndReason, Fact, Status};
+use threadline_core::history::fact::{Answer, EndReason, Fact, Status, Usage};
 use threadline_core::id::{ConversationId, Seq};
-use threadline_core::store::{Page, Storage};
+use threadline_core::store::{Page, Storage, verified_page};
 
 use super::TimeUp;
 use crate::words;
@@ -29,6 +29,9 @@ pub(crate) struct Report {
     pub(crate) calls: Vec<Call>,
     pub(crate) steps: u64,
     pub(crate) tokens: u64,
+    /// Whether any of the tokens is our estimate.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) tokens_estimated: bool,
     pub(crate) entries: u64,
     pub(crate) exit_code: u8,
 }
@@ -78,10 +81,30 @@ impl Report {
             detail: verdict.detail,
             calls: calls(&entries),
             steps: count(&entries, |fact| matches!(fact, Fact::Output(_))),
-            tokens: entries.iter().map(tokens).sum(),
+            tokens: usages(&entries)
+                .fold(0, |sum, usage| sum.saturating_add(usage.input).saturating_add(usage.output)),
+            tokens_estimated: usages(&entries).any(|usage| usage.estimated),
             entries: head.0,
             exit_code: verdict.exit_code,
         })
+    }
+
+    /// The report of a conversation that cannot go on, whatever else there is to know of it.
+    pub(crate) fn refused(id: ConversationId, why: &str) -> Self {
+        let verdict = Verdict::of(&Ending::Refused(why.into()), false, TimeUp(false));
+        Self {
+            id: id.to_string(),
+            agent: None,
+            ending: verdict.ending,
+            answer: None,
+            detail: verdict.detail,
+            calls: Vec::new(),
+            steps: 0,
+            tokens: 0,
+            tokens_estimated: false,
+            entries: 0,
+            exit_code: verdict.exit_code,
+        }
     }
 
     /// The exit code that says it.
@@ -139,12 +162,11 @@ async fn entries(
     loop {
         let page = Page::forward(next, PAGE);
         let page = entries.first().map_or(page, |first| page.of(first.agent));
-        let records = store.read(id, &page).await?;
-        if records.is_empty() {
+        let read = verified_page(store, id, &page).await?;
+        if read.is_empty() {
             return Ok(entries);
         }
-        for record in &records {
-            let entry = record.open()?;
+        for entry in read {
             next = entry.seq.next();
             if entries.first().is_none_or(|first| first.agent == entry.agent) {
                 entries.push(entry);
@@ -182,14 +204,13 @@ fn count(entries: &[Entry], is: impl Fn(&Fact) -> bool) -> u64 {
     u64::try_from(entries.iter().filter(|entry| is(&entry.fact)).count()).unwrap_or(u64::MAX)
 }
 
-/// What an entry's invocation took.
-fn tokens(entry: &Entry) -> u64 {
-    let usage = match &entry.fact {
+/// What the invocations of these entries took.
+fn usages(entries: &[Entry]) -> impl Iterator<Item = Usage> {
+    entries.iter().filter_map(|entry| match &entry.fact {
         Fact::Output(output) => Some(output.usage),
         Fact::InvocationFailed(failed) => failed.usage,
         _ => None,
-    };
-    usage.map_or(0, |usage| usage.input.saturating_add(usage.output))
+    })
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use insta::assert_snapshot;
 
-use crate::home::Home;
+use crate::home::{Home, TALK, export_of};
+use crate::stories::WEATHER;
 
 const CONFIG: &str = ".config/threadline/config.toml";
 
@@ -55,6 +56,32 @@ fn agents_of_the_config_join_by_themselves() {
     assert_snapshot!(home.run(&["run", "hello"]).fails(1), @r#"error: "all" stands for all agents: choose another name"#);
     home.write(CONFIG, "[agents.\"a b\"]\n");
     assert_snapshot!(home.run(&["run", "hello"]).fails(1), @r#"error: "a b" cannot be an agent's name: it begins with a letter, and has at most 64 letters, digits, - _ and ."#);
+}
+
+#[test]
+fn a_tool_that_does_not_exist_is_named_with_the_one_that_was_meant() {
+    let home = office();
+    home.run(&["run", "hello"]).ok();
+    home.write(CONFIG, "[agents.bob]\ntools = [\"raed_file\"]\n");
+    for arguments in [&["run", "hello"][..], &["agents"], &["agents", "last", "add", "bob"]] {
+        assert_eq!(
+            home.run(arguments).fails(1),
+            "error: the agent \"bob\" names the tool \"raed_file\", which does not exist; did you mean \"read_file\"?\n"
+        );
+    }
+    home.write(CONFIG, "[agents.bob]\nwidgets = [\"bord\"]\n");
+    let told = home.run(&["run", "hello"]).fails(1);
+    assert!(
+        told.ends_with("the widget \"bord\", which does not exist; did you mean \"board\"?\n"),
+        "{told}"
+    );
+    // A conversation that began elsewhere may have agents with other tools: they stay as they are.
+    home.write("talk.threadline.jsonl", export_of(WEATHER));
+    home.run(&["import", "talk.threadline.jsonl"]).ok();
+    home.write(CONFIG, "");
+    home.run(&["agents", TALK, "add", "planner", "--description", "still there"]).ok();
+    let listed = home.run(&["agents", TALK, "--json"]).json();
+    assert_eq!(listed["agents"][0]["tools"], serde_json::json!(["weather"]));
 }
 
 #[test]

@@ -1,8 +1,12 @@
 //! Carrying: export and import.
 
 use insta::assert_snapshot;
-use threadline_core::history::fact::Digest;
+use threadline_core::history::entry::Entry;
+use threadline_core::history::fact::{Digest, Fact, Invocation, Money, Output, Stop, Usage};
+use threadline_core::history::record::Record;
+use threadline_core::id::AgentId;
 use threadline_core::transfer::line::{Line, Part};
+use threadline_testing::notation;
 
 use crate::home::{Home, TALK, export_of};
 use crate::stories::WEATHER;
@@ -167,4 +171,110 @@ fn attachments_come_along() {
     elsewhere.write("without", export.replace(&part, ""));
     let told = elsewhere.run(&["import", "without"]).fails(1);
     assert!(told.contains("which did not come before it"), "{told}");
+}
+
+/// An entry that breaks a rule after it was half taken in: what is salvaged is exactly what an export
+/// of the entries before it gives.
+#[test]
+fn a_refused_entry_leaves_no_trace_in_what_is_salvaged() {
+    let records = records_of(WEATHER);
+    for kept in [1, 3, 8, 14] {
+        let (kept, _) = records.split_at(kept);
+        let last = kept.last().unwrap();
+        let seq = last.open().unwrap().seq.next();
+        let spent = Output {
+            blocks: Vec::new(),
+            invocation: invocation(),
+            stop: Stop::Done,
+            usage: Usage { input: 5, output: 6, ..Usage::default() },
+            cost: Some(Money(7_000)),
+        };
+        // There is no such agent; but first its cost is counted.
+        let (agent, fact) = (AgentId(9), Fact::Output(spent));
+        let refused = Record::seal(&Entry { seq, agent, fact, ..entry() }, [7; 16], last.hash);
+        let refused = [kept, &[refused.unwrap()]].concat();
+        let (salvaging, plain) = (Home::new(), Home::new());
+        salvaging.write("broken", export_of_records(&refused));
+        let told = salvaging.run(&["import", "broken", "--salvage"]).ok();
+        assert!(told.contains("breaks a rule"), "{told}");
+        plain.write("whole", export_of_records(kept));
+        plain.run(&["import", "whole"]).ok();
+        for arguments in [&["list", "--json"][..], &["show", TALK, "--all", "--json"]] {
+            let salvaged = salvaging.run(arguments).json();
+            assert_eq!(salvaged, plain.run(arguments).json(), "{seq}");
+        }
+        salvaging.run(&["verify", TALK, "--deep"]).ok();
+    }
+}
+
+/// Costs and usage at the limits of integers are summed without overflow, and alike everywhere.
+#[test]
+fn costs_at_the_limits_are_summed() {
+    let invocation = serde_json::to_string(&invocation()).unwrap();
+    let most = u64::MAX;
+    let output = |cost: u64| {
+        format!(
+            r#"planner asks scripted/m1
+! #1 output {{"blocks":[{{"text":{{"text":"dear"}}}}],"invocation":{invocation},"stop":"done","usage":{{"input":{most},"output":{most},"cached_input":{most},"cache_write":{most},"reasoning":{most}}},"cost":{cost}}}
+"#
+        )
+    };
+    let mut story = "@ planner joins primary\n".to_owned();
+    for cost in [1 << 63, u64::MAX, 1] {
+        story.push_str("user: what does it cost?\n");
+        story.push_str(&output(cost));
+    }
+    let home = Home::with(&story);
+    let cost = |home: &Home| {
+        home.run(&["list", "--json"]).json()["conversations"][0]["cost_nano_usd"].clone()
+    };
+    assert_eq!(cost(&home), i64::MAX);
+    home.run(&["verify", TALK, "--deep"]).ok();
+    for arguments in [
+        &["show", TALK, "--all"][..],
+        &["context", TALK],
+        &["resume", TALK, "--json"],
+        &["run", "add 2 and 3", "--continue", TALK, "--json"],
+        &["rewind", TALK],
+        &["fork", TALK],
+        &["list"],
+    ] {
+        let ran = home.run(arguments);
+        assert!(!ran.err.contains("panicked"), "{arguments:?}: {ran:#?}");
+        assert_eq!(ran.code, 0, "{arguments:?}: {ran:#?}");
+    }
+    assert_eq!(cost(&home), i64::MAX);
+    home.run(&["verify", "--all", "--deep"]).ok();
+}
+
+fn records_of(story: &str) -> Vec<Record> {
+    let story = notation::parse(story).unwrap();
+    let placed = story.batches().iter().flat_map(|batch| &batch.entries);
+    placed.map(|placed| (*placed.record).clone()).collect()
+}
+
+fn export_of_records(records: &[Record]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    Line::Header(TALK.parse().unwrap()).write(&mut bytes).unwrap();
+    for record in records {
+        Line::Entry(record.clone()).write(&mut bytes).unwrap();
+    }
+    let last = records.last().unwrap();
+    Line::End(last.open().unwrap().seq, last.hash).write(&mut bytes).unwrap();
+    bytes
+}
+
+/// The invocation of an output of the story.
+fn invocation() -> Invocation {
+    let outputs = records_of(WEATHER).into_iter().map(|record| record.open().unwrap().fact);
+    let mut invocations = outputs.filter_map(|fact| match fact {
+        Fact::Output(output) => Some(output.invocation),
+        _ => None,
+    });
+    invocations.next().unwrap()
+}
+
+/// An entry of which the rest is of no importance.
+fn entry() -> Entry {
+    records_of(WEATHER)[0].open().unwrap()
 }

@@ -32,6 +32,15 @@ fn server() -> String {
             } else if text.starts_with("GET /v1/models") {
                 let body = r#"{"data":[{"id":"parrot","max_model_len":32000}]}"#;
                 ("200 OK", "application/json", body.to_owned())
+            } else if text.contains("leak the key") {
+                // The key as it is, cut in two, and in base64.
+                let chunks = [
+                    r#"{"choices":[{"index":0,"delta":{"role":"assistant","content":"It is sk-never-"}}]}"#,
+                    r#"{"choices":[{"index":0,"delta":{"content":"to-be-seen, c2stbmV2ZXItdG8tYmUtc2Vlbg=="},"finish_reason":"stop"}]}"#,
+                    "[DONE]",
+                ];
+                let body = chunks.map(|chunk| format!("data: {chunk}\n\n")).concat();
+                ("200 OK", "text/event-stream", body)
             } else {
                 let chunks = [
                     r#"{"choices":[{"index":0,"delta":{"role":"assistant","content":"Polly wants "}}]}"#,
@@ -88,6 +97,30 @@ fn a_connected_model_answers() {
     assert!(again.ok().contains('5'));
     let shown = home.run(&["show", "last", "--all", "--json"]).ok();
     assert!(!shown.contains(KEY), "a history holds no key");
+}
+
+#[test]
+fn an_answer_that_repeats_the_key_is_redacted_wherever_it_goes() {
+    let home = parrot(&server());
+    let captures = home.path("captures");
+    let set = [("CAGE_KEY", KEY), ("THREADLINE_CAPTURE", captures.to_str().unwrap())];
+    let ran = home.run_with(&set, &["--log", "all", "run", "leak the key", "--model", "parrot"]);
+    assert_eq!(ran.ok(), "It is [redacted: CAGE_KEY], [redacted: CAGE_KEY]\n");
+    // No file that the program made has it, in any form.
+    let mut files = Vec::new();
+    let mut folders = vec![home.path(".local"), captures];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() { folders.push(path) } else { files.push(path) }
+        }
+    }
+    assert!(files.len() >= 4, "{files:?}");
+    for file in files {
+        let bytes = std::fs::read(&file).unwrap();
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(!text.contains(KEY) && !text.contains("c2stbmV2ZXItdG8tYmUtc2Vl"), "{file:?}");
+    }
 }
 
 #[test]

@@ -139,7 +139,7 @@ impl Home {
         panic!("no {kind} in {:#?}", self.entries(id));
     }
 
-    fn ran(&self, output: Output) -> Ran {
+    pub(crate) fn ran(&self, output: Output) -> Ran {
         Ran {
             code: output.status.code().unwrap(),
             bytes: output.stdout.clone(),
@@ -182,13 +182,18 @@ impl Started {
 }
 
 /// What a run of the program gave.
-#[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: i32,
     pub(crate) bytes: Vec<u8>,
     pub(crate) out: String,
     pub(crate) err: String,
     home: String,
+}
+
+impl std::fmt::Debug for Ran {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "exit code {}\n{}\n--- standard error\n{}", self.code, self.out, self.err)
+    }
 }
 
 impl Ran {
@@ -227,6 +232,12 @@ impl Ran {
         }
         text
     }
+}
+
+/// Says something beside the results of tests.
+#[expect(clippy::print_stderr, reason = "who reads the results wants to know what was skipped")]
+pub(crate) fn remark(text: &str) {
+    eprintln!("{text}");
 }
 
 /// The export of a story, as [`TALK`].

@@ -36,7 +36,7 @@ const SCRIPT: &str = r#"
 
 /// A number from the environment, or else the usual one.
 #[expect(clippy::disallowed_methods, reason = "these variables make the tests larger")]
-fn knob(name: &str, usual: u64) -> u64 {
+pub(crate) fn knob(name: &str, usual: u64) -> u64 {
     match std::env::var(name) {
         Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name} is not a number: {text:?}")),
         Err(_) => usual,

@@ -13,9 +13,14 @@ mod changing;
 mod chatting;
 mod checking;
 mod connecting;
+mod containment;
 mod crashing;
+mod disks;
 mod documented;
 mod examples;
+mod faults;
+#[cfg(unix)]
+mod file_modes;
 mod home;
 mod hostile;
 mod kills;
@@ -23,6 +28,8 @@ mod moving;
 mod noting;
 mod pipes;
 mod policies;
+#[cfg(unix)]
+mod project_files;
 mod reading;
 mod recalling;
 mod recapping;

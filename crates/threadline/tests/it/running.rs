@@ -112,12 +112,35 @@ fn scripted(script: &str, arguments: &[&str]) -> (i32, String) {
 }
 
 #[test]
+fn an_estimate_is_marked_wherever_tokens_are_shown() {
+    for (usage, estimated) in [("", true), (" usage 900 5\n", false)] {
+        let home = Home::new();
+        home.follows(&format!("turn\n say done\n{usage}"));
+        let ran = home.run(&["run", "go", "--json"]);
+        let report: serde_json::Value = serde_json::from_str(&ran.ok()).unwrap();
+        assert_eq!(report.get("tokens_estimated").is_some(), estimated, "{report}");
+        assert!(report["tokens"].as_u64().unwrap() > 2, "{report}");
+        let shown = home.run(&["show", "last", "--all"]);
+        let shown = shown.ok();
+        assert_eq!(shown.contains(" out, estimated)"), estimated, "{shown}");
+        let output = home.bodies("last", "output").pop().unwrap();
+        assert_eq!(output["usage"].get("estimated").is_some(), estimated, "{output}");
+    }
+}
+
+#[test]
 fn exit_codes_say_what_came_of_it() {
-    let calls = "turn\n call calculator {\"expression\":\"1\"}\n usage 9 9\nthen\n say done\n";
+    let calls = "turn\n call calculator {\"expression\":\"1\"}\n usage 4000 9\nthen\n say done\n";
     assert_snapshot!(format!("{:?}", scripted(calls, &[])), @r#"(0, "\"answered\" null")"#);
     assert_snapshot!(format!("{:?}", scripted(calls, &["--max-steps", "1"])), @r#"(3, "\"limit\" \"too many steps: 1 step in one turn\"")"#);
-    assert_snapshot!(format!("{:?}", scripted(calls, &["--max-tokens", "1"])), @r#"(3, "\"limit\" \"too many tokens: 18 of 1 tokens in one turn\"")"#);
+    assert_snapshot!(format!("{:?}", scripted(calls, &["--max-tokens", "1"])), @r#"(3, "\"limit\" \"too many tokens: 4009 of 1 tokens in one turn\"")"#);
     assert_snapshot!(format!("{:?}", scripted("turn\n hang\n", &["--timeout", "1"])), @r#"(3, "\"limit\" \"the time was up\"")"#);
+    // Limits hold for a model that reports nothing, or what cannot be right.
+    for silent in [calls.replace(" usage 4000 9\n", ""), calls.replace("4000 9", "99999999999 9")] {
+        let (code, told) = scripted(&silent, &["--max-tokens", "1"]);
+        assert_eq!(code, 3, "{told}");
+        assert!(told.contains("too many tokens: about "), "{told}");
+    }
     let asks = "turn\n call dev_ask {\"line\":\"x\"}\nthen\n say done\n";
     assert_snapshot!(format!("{:?}", scripted(asks, &[])), @r#"(4, "\"approval\" \"a person must allow c6.0\"")"#);
     assert_snapshot!(format!("{:?}", scripted("turn\n fail unauthorised\n", &[])), @r#"(5, "\"failed\" \"no model answered: scripted: as the script has it\"")"#);

@@ -116,6 +116,9 @@ pub struct InvocationFailed {
     /// When asking again may help, if the provider said so.
     #[serde(default, skip_serializing_if = "is_default")]
     pub retry_after_ms: Option<u64>,
+    /// The most tokens that the model takes, if it said so: of a request that was too long.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub limit_tokens: Option<u64>,
     /// What had streamed until then. It is not context beyond one line.
     #[serde(default, skip_serializing_if = "is_default")]
     pub streamed: Vec<Block>,

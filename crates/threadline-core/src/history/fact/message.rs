@@ -301,6 +301,10 @@ pub struct Usage {
     /// Generated tokens that were reasoning.
     #[serde(default, skip_serializing_if = "is_default")]
     pub reasoning: Option<u64>,
+    /// Whether any of these figures is our estimate, because the provider told none that could be
+    /// right.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub estimated: bool,
 }
 
 /// An amount in billionths of a US dollar.
@@ -309,6 +313,17 @@ pub struct Usage {
 )]
 #[serde(transparent)]
 pub struct Money(pub u64);
+
+impl Money {
+    /// The largest sum: what every store can hold as a signed integer, about nine billion dollars.
+    pub const SUM_CAP: Self = Self(i64::MAX.unsigned_abs());
+
+    /// Adds to a sum, which stays at [`Money::SUM_CAP`] once it would be over it.
+    #[must_use]
+    pub fn plus(self, more: Self) -> Self {
+        Self(self.0.saturating_add(more.0)).min(Self::SUM_CAP)
+    }
+}
 
 /// In dollars, to the millionth: `$0.0123`.
 impl fmt::Display for Money {
@@ -335,6 +350,14 @@ mod tests {
             (12_345_678_901, "$12.345679"),
         ] {
             assert_eq!(Money(money).to_string(), told);
+        }
+    }
+
+    #[test]
+    fn sums_of_money_stay_below_their_cap() {
+        assert_eq!(Money(1).plus(Money(2)), Money(3));
+        for (sum, more) in [(0, 1 << 63), (1, u64::MAX), (i64::MAX.unsigned_abs(), 1)] {
+            assert_eq!(Money(sum).plus(Money(more)), Money::SUM_CAP);
         }
     }
 }

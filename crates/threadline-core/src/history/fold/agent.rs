@@ -11,10 +11,9 @@ use super::super::fact::{
     Output, Stop, Usage,
 };
 use super::super::rule::Rule;
-use super::super::state::{Agent, Failed, Frozen, Peer, Stage, Turn};
+use super::super::state::{Agent, Failed, Frozen, PathState, Peer, Stage, StatedLimit, Turn};
 use super::{DESCRIPTION_CAP, MODELS_CAP, TURN_INPUTS_CAP, TURN_TOOLS_CAP};
 use crate::clock::Timestamp;
-use crate::context::plan::RESERVE_SHARE;
 use crate::id::Seq;
 use crate::outline::{OutlineRow, RowKind};
 
@@ -23,6 +22,25 @@ const FAILED_CAP: usize = 32;
 const MEDIA_TYPES_CAP: usize = 16;
 /// The longest that a provider can have us wait.
 const RETRY_AFTER_CAP_MS: u64 = 300_000;
+
+impl PathState {
+    /// Keeps the limit that a model stated; of a great many models, those that were stated last.
+    pub(super) fn learn_limit(&mut self, invocation: Invocation, failed: &InvocationFailed) {
+        let is_too_long = failed.kind == FailureKind::ContextTooLong;
+        let Some(window_tokens) = failed.limit_tokens.filter(|_| is_too_long) else { return };
+        self.limits.retain(|known| known.invocation != invocation);
+        if self.limits.len() >= MODELS_CAP {
+            self.limits.remove(0);
+        }
+        self.limits.push(StatedLimit { invocation, window_tokens });
+    }
+
+    /// A model read so many tokens: if that is more than it once stated, it takes more by now.
+    pub(super) fn forget_limit(&mut self, invocation: &Invocation, read_tokens: u64) {
+        self.limits
+            .retain(|known| known.invocation != *invocation || known.window_tokens >= read_tokens);
+    }
+}
 
 impl Agent {
     /// Whether a model may answer now.
@@ -129,6 +147,7 @@ impl Turn {
             failed: Vec::new(),
             pauses: 0,
             tokens: 0,
+            estimated: false,
             cost: Money(0),
             last_call: None,
             repeats: 0,
@@ -143,7 +162,7 @@ impl Turn {
         let known = self.frozen.iter().any(|frozen| frozen.invocation == started.invocation);
         if !known && self.frozen.len() < MODELS_CAP {
             let (invocation, options) = (started.invocation.clone(), started.options);
-            self.frozen.push(Frozen { invocation, options, tightened: false });
+            self.frozen.push(Frozen { invocation, options, refused_tokens: None });
         }
     }
 
@@ -166,12 +185,17 @@ impl Turn {
         }
     }
 
-    /// An invocation of a step failed.
-    pub(super) fn failed(&mut self, at: Timestamp, asked: &Invocation, failed: &InvocationFailed) {
+    /// An invocation of a step failed, whose request we expected to take so many tokens.
+    pub(super) fn failed(
+        &mut self,
+        at: Timestamp,
+        (asked, estimate_tokens): (&Invocation, u64),
+        failed: &InvocationFailed,
+    ) {
         self.failures = self.failures.saturating_add(1);
         let lasting = match failed.kind {
             FailureKind::Busy | FailureKind::Protocol | FailureKind::Unreachable => false,
-            FailureKind::ContextTooLong => !self.tighten(asked, failed.usage.unwrap_or_default()),
+            FailureKind::ContextTooLong => !self.tighten(asked, estimate_tokens, failed),
             FailureKind::Unauthorised | FailureKind::QuotaSpent | FailureKind::Refused => true,
             // It says nothing of the model.
             FailureKind::Cancelled => return,
@@ -184,32 +208,39 @@ impl Turn {
         }
     }
 
-    /// A model said that a request was too long, or read only so many tokens of it: what it gets
-    /// is made shorter, once. Tells whether it is.
-    fn tighten(&mut self, invocation: &Invocation, read: Usage) -> bool {
-        let known = self.frozen.iter_mut().find(|frozen| frozen.invocation == *invocation);
-        let Some(frozen) = known.filter(|frozen| !frozen.tightened) else { return false };
-        frozen.tightened = true;
-        let options = &mut frozen.options;
-        if read.input == 0 {
-            options.capacity_tokens -= options.capacity_tokens / 4;
-        } else {
-            options.window_tokens = options.window_tokens.min(read.input);
-            options.reserve_tokens =
-                options.reserve_tokens.min(options.window_tokens / RESERVE_SHARE);
-        }
+    /// A model said that a request was too long, or read only a part of it: what it gets becomes
+    /// smaller than that, once in a turn. Returns whether it does.
+    fn tighten(
+        &mut self,
+        invocation: &Invocation,
+        estimate_tokens: u64,
+        failed: &InvocationFailed,
+    ) -> bool {
+        let reserve_is_fixed = self.joined.options.max_output_tokens.is_some();
+        let frozen = self.frozen.iter_mut().find(|frozen| frozen.invocation == *invocation);
+        let Some(frozen) = frozen.filter(|frozen| frozen.refused_tokens.is_none()) else {
+            return false;
+        };
+        frozen.refused_tokens = Some(estimate_tokens);
+        let read = failed.usage.filter(|usage| !usage.estimated && usage.input > 0);
+        frozen.options = match (failed.limit_tokens, read) {
+            // The server cut the prompt without a word, and reported what it read.
+            (None, Some(read)) => frozen.options.within(read.input, false),
+            (stated, _) => frozen.options.smaller_than(estimate_tokens, stated, reserve_is_fixed),
+        };
         true
     }
 
     pub(super) fn spend(&mut self, usage: Usage, cost: Option<Money>) {
+        self.estimated |= usage.estimated;
         self.tokens = self.tokens.saturating_add(usage.input).saturating_add(usage.output);
-        self.cost.0 = self.cost.0.saturating_add(cost.unwrap_or_default().0);
+        self.cost = self.cost.plus(cost.unwrap_or_default());
     }
 
     /// What another turn spent was spent for this one.
     pub(super) fn take_over(&mut self, (tokens, cost): (u64, Money)) {
         self.tokens = self.tokens.saturating_add(tokens);
-        self.cost.0 = self.cost.0.saturating_add(cost.0);
+        self.cost = self.cost.plus(cost);
     }
 
     /// The step has its answer, or another one begins.

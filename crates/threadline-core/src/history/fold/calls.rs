@@ -102,8 +102,8 @@ impl PathState {
         Ok(())
     }
 
-    /// Voids questions and answers about calls that have not started: whoever approved them did so
-    /// under other circumstances, and is asked again.
+    /// Voids questions and answers about calls that have not started. They were given under other
+    /// circumstances, so the person is asked again.
     pub(super) fn void_approvals(&mut self) {
         let has_approval = |call: &OpenCall| call.approval.is_some() && call.started.is_none();
         for agent in self.agents.values_mut() {

@@ -1,13 +1,16 @@
 //! Rewinds, forks and copies: the path goes back, the ledger does not, and nothing stays open.
 
+use threadline_core::clock::Timestamp;
 use threadline_core::history::batch::State;
 use threadline_core::history::fact::{Digest, Fact, Money};
 use threadline_core::history::path::Path;
 use threadline_core::history::state::PathState;
-use threadline_core::history::{Counts, History};
-use threadline_core::id::Seq;
+use threadline_core::history::{Aftermath, Counts, History, Stamp};
+use threadline_core::id::{ConversationId, Seq};
 use threadline_core::tokens::Estimator;
 use threadline_testing::generator::{Generator, GeneratorOptions};
+use threadline_testing::ids::SeededIds;
+use uuid::Uuid;
 
 use super::{agent, rewinds, since, story};
 
@@ -280,4 +283,17 @@ fn what_a_copy_takes_back_is_on_record() {
         // Whoever rests gets the answer; a turn that is taken back gets none.
         assert_eq!(folded.state().replies.len(), usize::from(!more.is_empty()));
     }
+}
+
+/// Pending timers fire in the parent, and only there.
+#[test]
+fn a_fork_leaves_pending_timers_with_its_parent() {
+    let told = story("@ a joins\na timer 2026-03-04T10:15:00Z: water the plants");
+    assert_eq!(told.history().state().timers.len(), 1);
+    let ids = SeededIds::new(1);
+    let stamp = Stamp { at: Timestamp::default(), ids: &ids, counter: &Estimator };
+    let from = ConversationId(Uuid::nil());
+    let forked = told.history().propose_fork(from, &Aftermath::default(), stamp).unwrap();
+    assert!(forked.history.state().timers.is_empty());
+    assert_eq!(forked.batch.sums.wake_at, None);
 }

@@ -142,8 +142,8 @@ impl AnthropicDecode {
         self.tell("response_id", id);
         self.tell("model", text(message.model.as_ref()));
         self.count(message.usage, out);
-        let content = message.content.map(|raw| serde_json::from_str::<Vec<&RawValue>>(raw.get()));
-        for block in content.and_then(Result::ok).unwrap_or_default() {
+        let content = message.content.map(|raw| read::<Vec<&RawValue>>(raw.get())).transpose()?;
+        for block in content.unwrap_or_default() {
             let slot = self.begin(block, out)?;
             self.settle(&slot, out);
             self.blocks.end(slot.block(), out);
@@ -236,9 +236,18 @@ impl AnthropicDecode {
             ("input_json_delta", Slot::Foreign(foreign)) => {
                 foreign.more_input(text(piece.partial_json.as_ref()))
             }
-            ("compaction_delta", Slot::Foreign(foreign)) => foreign.more_content(piece.content),
-            // Citations, and what is not known yet.
-            _ => 0,
+            ("compaction_delta", Slot::Foreign(foreign)) => foreign.more_content(piece.content)?,
+            // Citations, what is not known yet, and pieces of blocks that are not known yet.
+            (kind, slot) => {
+                let is_known =
+                    matches!(kind, "" | "text_delta" | "thinking_delta" | "input_json_delta");
+                if is_known && says_something(piece) && !matches!(slot, Slot::Foreign(_)) {
+                    return Err(Failed::protocol(format!(
+                        "a piece of type “{kind}” came of a block of another type"
+                    )));
+                }
+                0
+            }
         };
         self.keep_bytes(kept)
     }
@@ -385,6 +394,7 @@ impl Counts {
             cached_input: cached,
             cache_write: written,
             reasoning: self.output_tokens_details.and_then(|details| details.thinking_tokens),
+            estimated: false,
         }
     }
 }
@@ -411,7 +421,9 @@ fn unreadable(data: &str, error: &serde_json::Error) -> Result<(), Failed> {
             | "message_stop"
             | "content_block_start"
             | "content_block_delta"
-            | "content_block_stop",
+            | "content_block_stop"
+            | "message"
+            | "",
         )
         | Err(_) => Err(Failed::protocol(format!("an event could not be read: {error}"))),
         Ok(_) => Ok(()),

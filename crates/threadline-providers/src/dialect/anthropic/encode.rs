@@ -20,7 +20,7 @@ use crate::quirks::{AnthropicVersion, Quirks};
 use crate::schema::object_root;
 
 /// The version of what is made here: it rises whenever a request would be written differently.
-pub(crate) const ENCODER_VERSION: u32 = 1;
+pub(crate) const ENCODER_VERSION: u32 = 2;
 
 /// The warmest that a model is asked to be, in thousandths.
 const WARMEST: u32 = 1_000;

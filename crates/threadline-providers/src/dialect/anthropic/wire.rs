@@ -7,6 +7,8 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::json::reported;
+
 /// A text that is borrowed where it has no escapes, also behind an `Option`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(transparent)]
@@ -98,9 +100,13 @@ pub(super) struct Start<'a> {
 /// What an answer took, so far: totals, of which a later one counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub(super) struct Counts {
+    #[serde(default, deserialize_with = "reported")]
     pub(super) input_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "reported")]
     pub(super) cache_read_input_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "reported")]
     pub(super) cache_creation_input_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "reported")]
     pub(super) output_tokens: Option<u64>,
     pub(super) output_tokens_details: Option<OutputDetails>,
 }
@@ -108,6 +114,7 @@ pub(super) struct Counts {
 /// What of an answer was thinking.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub(super) struct OutputDetails {
+    #[serde(default, deserialize_with = "reported")]
     pub(super) thinking_tokens: Option<u64>,
 }
 

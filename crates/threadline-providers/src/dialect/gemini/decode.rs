@@ -3,6 +3,7 @@
 //! There is no event that says that the answer is over: more may follow the first reason to
 //! finish, so only the end of the stream ends it.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
@@ -17,6 +18,7 @@ use crate::dialect::blocks::Blocks;
 use crate::failed::Failed;
 use crate::names::Names;
 use crate::reply::told;
+use crate::surrogates::replace_lone_halves;
 
 /// The most that is told of what a provider says about an end.
 const MESSAGE_CAP_CHARS: usize = 300;
@@ -59,7 +61,8 @@ impl Decode for GeminiDecode {
             return Ok(());
         }
         if data.starts_with('[') {
-            let all: Vec<&RawValue> = serde_json::from_str(data).map_err(|_| unreadable())?;
+            let all: Vec<&RawValue> =
+                serde_json::from_str(data).map_err(|error| unreadable(&error))?;
             return all.iter().try_for_each(|one| self.chunk(one.get(), out));
         }
         self.chunk(data, out)
@@ -92,7 +95,12 @@ impl GeminiDecode {
     }
 
     fn chunk(&mut self, data: &str, out: &mut Vec<Delta>) -> Result<(), Failed> {
-        let chunk: Chunk<'_, Part<'_>> = serde_json::from_str(data).map_err(|_| unreadable())?;
+        // A list would be read as the fields of a chunk, in their order.
+        if !data.starts_with('{') {
+            return Err(unreadable(&"it is no object"));
+        }
+        let chunk: Chunk<'_, Part<'_>> =
+            serde_json::from_str(data).map_err(|error| unreadable(&error))?;
         if chunk.error.is_some() {
             return Err(told(None, &[], data.as_bytes()));
         }
@@ -119,9 +127,11 @@ impl GeminiDecode {
     /// Reads the parts of an event of which some are kept whole. That is rare, so events are read
     /// without it first.
     fn whole_parts(&mut self, data: &str, out: &mut Vec<Delta>) -> Result<(), Failed> {
-        let chunk: Chunk<'_, &RawValue> = serde_json::from_str(data).map_err(|_| unreadable())?;
+        let chunk: Chunk<'_, &RawValue> =
+            serde_json::from_str(data).map_err(|error| unreadable(&error))?;
         for whole in parts(chunk.candidates.as_deref().unwrap_or_default()) {
-            let part: Part<'_> = serde_json::from_str(whole.get()).map_err(|_| unreadable())?;
+            let part: Part<'_> =
+                serde_json::from_str(whole.get()).map_err(|error| unreadable(&error))?;
             match foreign_kind(whole) {
                 Some(kind) if part.is_foreign() => self.foreign(kind, whole, out),
                 Some(_) | None => self.part(&part, out)?,
@@ -175,7 +185,9 @@ impl GeminiDecode {
     fn foreign(&mut self, kind: String, whole: &RawValue, out: &mut Vec<Delta>) {
         self.end_growing(out);
         let block = self.blocks.begin(BlockKind::Foreign { kind: kind.into() }, out);
-        if let Ok(readable) = serde_json::from_str::<Readable<'_>>(whole.get()) {
+        // The part itself is kept whole; for others, half a pair is a replacement character.
+        let text = replace_lone_halves(whole.get());
+        if let Ok(readable) = serde_json::from_str::<Readable<'_>>(&text) {
             let code = readable.executable_code.and_then(|code| code.code);
             let output = readable.code_execution_result.and_then(|result| result.output);
             for text in [code, output].into_iter().flatten() {
@@ -198,6 +210,10 @@ impl GeminiDecode {
             self.begin_call(call, &name.0, out);
         }
         let Some((block, mut partial)) = self.partial.take() else {
+            let has_pieces = call.partial_args.as_ref().is_some_and(|pieces| !pieces.is_empty());
+            if call.args.is_some() || has_pieces {
+                return Err(Failed::protocol("arguments came of a call that never began"));
+            }
             // The end of a call that never began: nothing was called.
             return Ok(());
         };
@@ -306,8 +322,8 @@ impl Voice {
     }
 }
 
-fn unreadable() -> Failed {
-    Failed::protocol("an event of the answer could not be read")
+fn unreadable(why: &dyn Display) -> Failed {
+    Failed::protocol(format!("an event could not be read: {why}"))
 }
 
 /// The parts of the answer that was asked for.
@@ -327,7 +343,8 @@ fn has_foreign(candidates: &[Candidate<'_, Part<'_>>]) -> bool {
 /// is no other, as with a signature alone.
 fn foreign_kind(whole: &RawValue) -> Option<String> {
     let about_parts = ["thought", "thoughtSignature", "text", "functionCall"];
-    let members: crate::json::Json = serde_json::from_str(whole.get()).ok()?;
+    let members: crate::json::Json =
+        serde_json::from_str(&replace_lone_halves(whole.get())).ok()?;
     let mut names = members.members()?.iter().map(|(name, _)| name);
     names.find(|name| !about_parts.contains(&&***name)).cloned()
 }
@@ -356,6 +373,7 @@ fn usage(known: UsageMetadata) -> Usage {
         cached_input: known.cached_content,
         cache_write: None,
         reasoning: known.thoughts,
+        estimated: false,
     }
 }
 

@@ -19,7 +19,7 @@ use crate::quirks::Quirks;
 use crate::schema;
 
 /// The version of this encoder: it grows when the same request becomes other bytes.
-pub(crate) const ENCODER_VERSION: u32 = 1;
+pub(crate) const ENCODER_VERSION: u32 = 2;
 
 /// Stands for the signature of a call that the model that is asked did not make.
 const DUMMY_SIGNATURE: &str = "skip_thought_signature_validator";
@@ -131,8 +131,7 @@ fn model_parts<'a>(
 }
 
 fn sent_call<'a>(call: Call<'a>, dummy: Option<&'static str>) -> SentPart<'a> {
-    let Call { id, name, arguments, state } = call;
-    let args = serde_json::from_str(arguments).ok();
+    let Call { id, name, arguments: args, state } = call;
     let function_call = SentCall { id, name, args };
     let thought_signature = state.filter(|state| !state.is_empty()).or(dummy);
     SentPart::Call { function_call, thought_signature }

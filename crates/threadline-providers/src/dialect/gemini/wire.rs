@@ -7,6 +7,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
+use crate::json::reported;
+
 /// A text, borrowed where it has no escapes.
 #[derive(Debug, Deserialize)]
 pub(super) struct Text<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
@@ -142,15 +144,15 @@ pub(super) struct PromptFeedback<'a> {
 /// What was taken so far. What is not told here may have been told before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub(super) struct UsageMetadata {
-    #[serde(rename = "promptTokenCount")]
+    #[serde(rename = "promptTokenCount", default, deserialize_with = "reported")]
     pub(super) prompt: Option<u64>,
-    #[serde(rename = "toolUsePromptTokenCount")]
+    #[serde(rename = "toolUsePromptTokenCount", default, deserialize_with = "reported")]
     pub(super) tool_use_prompt: Option<u64>,
-    #[serde(rename = "candidatesTokenCount")]
+    #[serde(rename = "candidatesTokenCount", default, deserialize_with = "reported")]
     pub(super) candidates: Option<u64>,
-    #[serde(rename = "thoughtsTokenCount")]
+    #[serde(rename = "thoughtsTokenCount", default, deserialize_with = "reported")]
     pub(super) thoughts: Option<u64>,
-    #[serde(rename = "cachedContentTokenCount")]
+    #[serde(rename = "cachedContentTokenCount", default, deserialize_with = "reported")]
     pub(super) cached_content: Option<u64>,
 }
 
@@ -235,8 +237,7 @@ fn base64<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error>
 pub(super) struct SentCall<'a> {
     pub(super) id: String,
     pub(super) name: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) args: Option<&'a RawValue>,
+    pub(super) args: Cow<'a, RawValue>,
 }
 
 /// The result of a call.

@@ -120,7 +120,7 @@ pub(super) enum Function {
 #[derive(Serialize)]
 pub(super) struct Called<'a> {
     pub(super) name: String,
-    pub(super) arguments: &'a str,
+    pub(super) arguments: Cow<'a, str>,
 }
 
 /// A tool that may be called.

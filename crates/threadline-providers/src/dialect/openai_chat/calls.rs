@@ -46,7 +46,7 @@ impl Calls {
         blocks: &mut Blocks,
         out: &mut Vec<Delta>,
     ) -> Result<(), Failed> {
-        let piece = Piece::of(piece);
+        let piece = Piece::read(piece)?;
         let index = piece.index.unwrap_or(place);
         let before = self.by_index.remove(&index).filter(|call| !is_another(call, &piece, blocks));
         let (id, held) = match before {
@@ -89,21 +89,23 @@ impl Calls {
 }
 
 impl<'a> Piece<'a> {
-    fn of(piece: &CallPiece<'a>) -> Self {
+    fn read(piece: &CallPiece<'a>) -> Result<Self, Failed> {
         let function = piece.function.as_ref();
-        Self {
+        Ok(Self {
             index: wire::number(piece.index),
-            id: wire::text(piece.id),
-            name: wire::text(function.and_then(|function| function.name)),
-            arguments: arguments(function.and_then(|function| function.arguments)),
-        }
+            id: wire::label(piece.id),
+            name: wire::text("name", function.and_then(|function| function.name))?,
+            arguments: arguments(function.and_then(|function| function.arguments))?,
+        })
     }
 }
 
 /// Arguments as their text: some servers write the object itself.
-fn arguments(raw: Option<&RawValue>) -> Cow<'_, str> {
-    let object = raw.map(RawValue::get).filter(|raw| raw.starts_with('{'));
-    object.map(Cow::Borrowed).or_else(|| wire::text(raw)).unwrap_or_default()
+fn arguments(raw: Option<&RawValue>) -> Result<Cow<'_, str>, Failed> {
+    match raw.map(RawValue::get).filter(|raw| raw.starts_with('{')) {
+        Some(object) => Ok(Cow::Borrowed(object)),
+        None => Ok(wire::text("arguments", raw)?.unwrap_or_default()),
+    }
 }
 
 /// Whether a piece is of another call than the one that has its place: some servers give all calls

@@ -84,15 +84,15 @@ impl ChatDecode {
             return Err(unread(&"it is no object"));
         }
         let chunk: Chunk<'_> = serde_json::from_str(data).map_err(|error| unread(&error))?;
-        let is_error = wire::text(chunk.object).is_some_and(|object| object == "error");
+        let is_error = wire::label(chunk.object).is_some_and(|object| object == "error");
         if chunk.error.is_some() || is_error {
             return Err(told(data));
         }
         if self.id.is_none() {
-            self.id = wire::text(chunk.id).map(Cow::into_owned);
+            self.id = wire::label(chunk.id).map(Cow::into_owned);
         }
         if self.model.is_none() {
-            self.model = wire::text(chunk.model).map(Cow::into_owned);
+            self.model = wire::label(chunk.model).map(Cow::into_owned);
         }
         for choice in chunk.choices.into_iter().flatten() {
             if wire::number(choice.index).unwrap_or(0) == 0 {
@@ -119,7 +119,7 @@ impl ChatDecode {
         if let Some(delta) = choice.delta.as_ref().or(choice.message.as_ref()) {
             self.delta(delta, out)?;
         }
-        if let Some(reason) = wire::text(choice.finish_reason) {
+        if let Some(reason) = wire::text("finish_reason", choice.finish_reason)? {
             self.stop = Some(stop(&reason)?);
             self.stop_reason = Some(reason.into_owned());
         }
@@ -127,13 +127,17 @@ impl ChatDecode {
     }
 
     fn delta(&mut self, delta: &wire::Delta<'_>, out: &mut Vec<Delta>) -> Result<(), Failed> {
-        let thought = wire::text(delta.reasoning_content).or_else(|| wire::text(delta.reasoning));
+        let thought = wire::text("reasoning_content", delta.reasoning_content)?;
+        let thought = match thought {
+            Some(thought) => Some(thought),
+            None => wire::text("reasoning", delta.reasoning)?,
+        };
         match delta.reasoning_details {
             Some(raw) => self.details(raw, thought.as_deref(), out)?,
             None => self.say(Voice::Thinking, thought.as_deref().unwrap_or_default(), out),
         }
-        self.content(delta.content, out);
-        self.refuse(wire::text(delta.refusal), out);
+        self.content(delta.content, out)?;
+        self.refuse(wire::text("refusal", delta.refusal)?, out);
         for (place, piece) in (0..).zip(delta.tool_calls.iter().flatten()) {
             self.silence(out);
             self.calls.take((place, piece), &self.names, &mut self.blocks, out)?;
@@ -142,21 +146,30 @@ impl ChatDecode {
     }
 
     /// A text, or a list of parts that are texts and thoughts.
-    fn content(&mut self, raw: Option<&RawValue>, out: &mut Vec<Delta>) {
-        if let Some(text) = wire::text(raw) {
-            return self.say(Voice::Text, &text, out);
+    fn content(&mut self, raw: Option<&RawValue>, out: &mut Vec<Delta>) -> Result<(), Failed> {
+        let Some(list) = raw.filter(|raw| wire::is_list(raw)) else {
+            self.say(Voice::Text, &wire::text("content", raw)?.unwrap_or_default(), out);
+            return Ok(());
+        };
+        for part in wire::list::<ContentPart<'_>>("content", list)? {
+            self.thinking(part.thinking, out)?;
+            let text = wire::text("text", part.text)?;
+            self.say(Voice::Text, &text.unwrap_or_default(), out);
+            self.refuse(wire::text("refusal", part.refusal)?, out);
         }
-        let is_list = raw.is_some_and(|raw| raw.get().starts_with('['));
-        for part in wire::list::<ContentPart<'_>>(raw.filter(|_| is_list)) {
-            let thoughts = wire::list::<ContentPart<'_>>(part.thinking);
-            for thought in thoughts.iter().filter_map(|thought| wire::text(thought.text)) {
-                self.say(Voice::Thinking, &thought, out);
-            }
-            let thought = wire::text(part.thinking);
-            self.say(Voice::Thinking, thought.as_deref().unwrap_or_default(), out);
-            self.say(Voice::Text, wire::text(part.text).as_deref().unwrap_or_default(), out);
-            self.refuse(wire::text(part.refusal), out);
+        Ok(())
+    }
+
+    /// A thought, or a list of parts that are thoughts.
+    fn thinking(&mut self, raw: Option<&RawValue>, out: &mut Vec<Delta>) -> Result<(), Failed> {
+        let Some(list) = raw.filter(|raw| wire::is_list(raw)) else {
+            self.say(Voice::Thinking, &wire::text("thinking", raw)?.unwrap_or_default(), out);
+            return Ok(());
+        };
+        for thought in wire::list::<ContentPart<'_>>("thinking", list)? {
+            self.say(Voice::Thinking, &wire::text("text", thought.text)?.unwrap_or_default(), out);
         }
+        Ok(())
     }
 
     fn refuse(&mut self, text: Option<Cow<'_, str>>, out: &mut Vec<Delta>) {
@@ -309,6 +322,7 @@ fn usage(told: &wire::Usage<'_>) -> Option<Usage> {
         cached_input: details.and_then(|told| told.cached_tokens).or(told.prompt_cache_hit_tokens),
         cache_write: details.and_then(|told| told.cache_write_tokens),
         reasoning,
+        estimated: false,
     })
 }
 

@@ -30,8 +30,10 @@ impl Details {
             return Err(Failed::protocol("the details of the model's thinking are too large"));
         }
         let mut readable = String::new();
-        for item in wire::list::<Json>(Some(raw)) {
-            let Json::Object(item) = item else { continue };
+        for item in wire::list::<Json>("reasoning_details", raw)? {
+            let Json::Object(item) = item else {
+                return Err(wire::unread("reasoning_details", &"an item is no object"));
+            };
             let text = PIECES.iter().find_map(|key| get(&item, key)?.as_text());
             readable.push_str(text.unwrap_or_default());
             match self.items.last_mut() {

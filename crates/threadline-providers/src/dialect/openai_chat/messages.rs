@@ -9,7 +9,7 @@ use threadline_core::provider::Repair;
 
 use super::ask::{Audio, Call, Called, Content, File, Function, Image, Message, Part, Thought};
 use super::decode::REFUSAL;
-use crate::carry::{Media, ModelTurn, Piece, Result, Said, Turn};
+use crate::carry::{Media, ModelTurn, Piece, Result, Said, Turn, arguments_text};
 use crate::quirks::{Quirks, SystemRole, ThinkingBack};
 
 /// What stands between texts that become one.
@@ -97,7 +97,8 @@ impl<'a> Spoken<'a> {
             }
             Said::Text { text, .. } => self.say(text),
             Said::Call(call) => {
-                let function = Called { name: call.name, arguments: call.arguments };
+                let function =
+                    Called { name: call.name, arguments: arguments_text(call.arguments) };
                 self.calls.push(Call { id: call.id, r#type: Function::Function, function });
             }
             Said::Foreign { kind: REFUSAL, state } => {

@@ -4,9 +4,13 @@
 //! turn out to be. Nothing is copied until it is known to be wanted.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
+
+use crate::failed::Failed;
+use crate::json::reported;
 
 /// One event of an answer.
 #[derive(Deserialize)]
@@ -95,40 +99,40 @@ pub(super) struct ContentPart<'a> {
 /// What an answer took.
 #[derive(Deserialize)]
 pub(super) struct Usage<'a> {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "reported")]
     pub(super) prompt_tokens: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "reported")]
     pub(super) completion_tokens: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "reported")]
     pub(super) total_tokens: Option<u64>,
     #[serde(default)]
     pub(super) prompt_tokens_details: Option<PromptDetails>,
     #[serde(default)]
     pub(super) completion_tokens_details: Option<CompletionDetails>,
     /// `DeepSeek`'s name for what came from its cache.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "reported")]
     pub(super) prompt_cache_hit_tokens: Option<u64>,
     /// `OpenRouter`'s price, in dollars.
     #[serde(borrow, default)]
     pub(super) cost: Option<&'a RawValue>,
     /// xAI's price, ten billion of which are a dollar.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "reported")]
     pub(super) cost_in_usd_ticks: Option<u64>,
 }
 
 /// What the prompt took.
 #[derive(Deserialize)]
 pub(super) struct PromptDetails {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "reported")]
     pub(super) cached_tokens: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "reported")]
     pub(super) cache_write_tokens: Option<u64>,
 }
 
 /// What the answer took.
 #[derive(Deserialize)]
 pub(super) struct CompletionDetails {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "reported")]
     pub(super) reasoning_tokens: Option<u64>,
 }
 
@@ -139,17 +143,29 @@ pub(super) struct Groq<'a> {
     pub(super) usage: Option<&'a RawValue>,
 }
 
-/// A leaf as a text; none if it is empty or no text.
-pub(super) fn text(raw: Option<&RawValue>) -> Option<Cow<'_, str>> {
-    #[derive(Deserialize)]
-    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+#[derive(Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
-    let raw = raw?.get();
-    if !raw.starts_with('"') {
-        return None;
-    }
-    let Text(text) = serde_json::from_str(raw).ok()?;
+/// A part of the answer as a text; none if it is absent or empty. A value that is no text, or a
+/// text that cannot be read, is an error: it must not be lost.
+pub(super) fn text<'a>(
+    name: &str,
+    raw: Option<&'a RawValue>,
+) -> Result<Option<Cow<'a, str>>, Failed> {
+    let Some(raw) = raw else { return Ok(None) };
+    let Text(text) = serde_json::from_str(raw.get()).map_err(|error| unread(name, &error))?;
+    Ok(Some(text).filter(|text| !text.is_empty()))
+}
+
+/// A value about the answer as a text, such as an id; none if it is empty or no text.
+pub(super) fn label(raw: Option<&RawValue>) -> Option<Cow<'_, str>> {
+    let Text(text) = serde_json::from_str(raw?.get()).ok()?;
     (!text.is_empty()).then_some(text)
+}
+
+/// A part of the answer could not be read.
+pub(super) fn unread(name: &str, why: &dyn Display) -> Failed {
+    Failed::protocol(format!("`{name}` in an event could not be read: {why}"))
 }
 
 /// A leaf as a number; none if it is none.
@@ -157,7 +173,15 @@ pub(super) fn number(raw: Option<&RawValue>) -> Option<u64> {
     serde_json::from_str(raw?.get()).ok()
 }
 
-/// A leaf as a list; empty if it is none.
-pub(super) fn list<'a, T: Deserialize<'a>>(raw: Option<&'a RawValue>) -> Vec<T> {
-    raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
+/// A part of the answer as a list.
+pub(super) fn list<'a, T: Deserialize<'a>>(
+    name: &str,
+    raw: &'a RawValue,
+) -> Result<Vec<T>, Failed> {
+    serde_json::from_str(raw.get()).map_err(|error| unread(name, &error))
+}
+
+/// Whether a value is a list.
+pub(super) fn is_list(raw: &RawValue) -> bool {
+    raw.get().starts_with('[')
 }

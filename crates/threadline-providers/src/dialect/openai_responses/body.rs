@@ -124,7 +124,7 @@ pub(super) enum Item<'a> {
         kind: &'static str,
         call_id: String,
         name: String,
-        arguments: &'a str,
+        arguments: Cow<'a, str>,
     },
     /// What came of a call.
     Result {

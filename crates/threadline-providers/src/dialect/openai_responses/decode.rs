@@ -85,14 +85,15 @@ impl Decode for ResponsesDecode {
         }
         let event: wire::Event<'_> = serde_json::from_str(data).map_err(|error| {
             self.over = true;
-            Failed::protocol(format!("an event cannot be read: {error}"))
+            Failed::protocol(format!("an event could not be read: {error}"))
         })?;
-        self.take(&event, data, out)?;
-        if self.items.len() > ITEMS_CAP {
-            self.over = true;
-            return Err(Failed::protocol(format!("the answer has more than {ITEMS_CAP} items")));
+        let mut taken = self.take(&event, data, out);
+        if taken.is_ok() && self.items.len() > ITEMS_CAP {
+            let words = format!("the answer has more than {ITEMS_CAP} items");
+            taken = Err(Failed::protocol(words));
         }
-        Ok(())
+        self.over |= taken.is_err();
+        taken
     }
 
     fn end(&mut self, _: &mut Vec<Delta>) -> Result<(), Failed> {
@@ -126,26 +127,22 @@ impl ResponsesDecode {
             Some("response.refusal.delta") => self.piece(event, Of::Refusal, out),
             Some("response.refusal.done") => self.whole(event, Of::Refusal, out),
             Some("response.function_call_arguments.delta") => self.arguments(event, out),
-            Some("response.function_call_arguments.done") => self.whole_arguments(event, out),
+            Some("response.function_call_arguments.done") => {
+                self.whole_arguments(event, out);
+                Ok(())
+            }
             Some("response.output_item.added") => self.added(event, out),
             Some("response.output_item.done") => {
-                if let Some(raw) = event.item {
-                    self.done(event.output_index.0, raw, out);
-                }
+                event.item.map_or(Ok(()), |raw| self.done(event.output_index.0, raw, out))
             }
             Some("response.completed") => self.completed(event, out),
             Some("response.incomplete") => self.incomplete(event, out),
-            Some("response.failed") => return Err(self.failed(event, out)),
-            Some("error") => return Err(self.error(event.error.map_or(data, RawValue::get))),
+            Some("response.failed") => Err(self.failed(event, out)),
+            Some("error") => Err(self.error(event.error.map_or(data, RawValue::get))),
             // Not of this protocol, but what is in front of some servers says it so.
-            None => {
-                if let Some(error) = event.error {
-                    return Err(self.error(error.get()));
-                }
-            }
-            Some(_) => {}
+            None => event.error.map_or(Ok(()), |error| Err(self.error(error.get()))),
+            Some(_) => Ok(()),
         }
-        Ok(())
     }
 
     /// The item that an event is about: by its place, or else by its id, or else, if it has
@@ -164,14 +161,15 @@ impl ResponsesDecode {
         }
     }
 
-    fn added(&mut self, event: &wire::Event<'_>, out: &mut Vec<Delta>) {
-        let Some(item) = wire::read::<wire::Item<'_>>(event.item) else { return };
+    fn added(&mut self, event: &wire::Event<'_>, out: &mut Vec<Delta>) -> Result<(), Failed> {
+        let item = wire::read_part::<wire::Item<'_>>("item", event.item)?;
+        let Some(item) = item else { return Ok(()) };
         let index = event.output_index.0;
         let is_open = |at: usize| self.items.get(at).is_some_and(|item| !item.done);
-        if self.find(index, goes_by(&item), |_| false).is_some_and(is_open) {
-            return;
+        if !self.find(index, goes_by(&item), |_| false).is_some_and(is_open) {
+            self.add(index, &item, out);
         }
-        self.add(index, &item, out);
+        Ok(())
     }
 
     fn add(&mut self, index: Option<u64>, item: &wire::Item<'_>, out: &mut Vec<Delta>) -> usize {
@@ -216,19 +214,49 @@ impl ResponsesDecode {
         self.blocks.begin(BlockKind::ToolCall { name, provider_id }, out)
     }
 
-    fn piece(&mut self, event: &wire::Event<'_>, of: Of, out: &mut Vec<Delta>) {
-        let Some(piece) = event.delta.some() else { return };
+    fn piece(
+        &mut self,
+        event: &wire::Event<'_>,
+        of: Of,
+        out: &mut Vec<Delta>,
+    ) -> Result<(), Failed> {
+        let piece = delta_text(event)?;
+        if piece.is_empty() {
+            return Ok(());
+        }
         if let Some((grown, blocks)) = self.grown(event, of, out) {
             grown.piece(part(event, of), piece, blocks, out);
+            return Ok(());
+        }
+        match self.item_of(event, of) {
+            // It is told whole at its end.
+            Some(Item { body: Body::Foreign(_), .. }) => Ok(()),
+            Some(_) | None => Err(not_open()),
         }
     }
 
-    fn whole(&mut self, event: &wire::Event<'_>, of: Of, out: &mut Vec<Delta>) {
+    /// A text is told whole. One whose item has ended was told with it.
+    fn whole(
+        &mut self,
+        event: &wire::Event<'_>,
+        of: Of,
+        out: &mut Vec<Delta>,
+    ) -> Result<(), Failed> {
         let whole = if of == Of::Refusal { &event.refusal } else { &event.text };
-        let Some(whole) = whole.some() else { return };
+        let Some(whole) = whole.some() else { return Ok(()) };
         if let Some((grown, blocks)) = self.grown(event, of, out) {
             grown.whole_part(part(event, of), whole, blocks, out);
+            return Ok(());
         }
+        match self.item_of(event, of) {
+            Some(Item { body: Body::Call(_), .. }) => Err(not_open()),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    fn item_of(&self, event: &wire::Event<'_>, of: Of) -> Option<&Item> {
+        let (index, id) = (event.output_index.0, event.item_id.some());
+        self.items.get(self.find(index, id, |body| of.is_of(body))?)
     }
 
     /// The text that an event is about. One whose item was never announced begins with it.
@@ -256,11 +284,19 @@ impl ResponsesDecode {
         Some((grown, &mut self.blocks))
     }
 
-    fn arguments(&mut self, event: &wire::Event<'_>, out: &mut Vec<Delta>) {
-        let (block, piece) = (self.open_call(event), event.delta.some());
-        if let (Some(block), Some(piece)) = (block, piece) {
+    /// A piece of a call's arguments. Those of a call whose name has not come yet are told whole
+    /// when it ends.
+    fn arguments(&mut self, event: &wire::Event<'_>, out: &mut Vec<Delta>) -> Result<(), Failed> {
+        let piece = delta_text(event)?;
+        if let Some(block) = self.open_call(event) {
             self.blocks.fragment(block, piece, out);
+        } else if !piece.is_empty() {
+            let (index, id) = (event.output_index.0, event.item_id.some());
+            if self.find(index, id, |body| matches!(body, Body::Call(_))).is_none() {
+                self.push(index, id, Body::Call(None));
+            }
         }
+        Ok(())
     }
 
     fn whole_arguments(&mut self, event: &wire::Event<'_>, out: &mut Vec<Delta>) {
@@ -288,20 +324,27 @@ impl ResponsesDecode {
     }
 
     /// An item came to its end; one that was never announced begins with it.
-    fn done(&mut self, index: Option<u64>, raw: &RawValue, out: &mut Vec<Delta>) {
-        let Some(item) = wire::read::<wire::Item<'_>>(Some(raw)) else { return };
+    fn done(
+        &mut self,
+        index: Option<u64>,
+        raw: &RawValue,
+        out: &mut Vec<Delta>,
+    ) -> Result<(), Failed> {
+        let item = wire::read_part::<wire::Item<'_>>("item", Some(raw))?.unwrap_or_default();
         let at = self
             .find(index, goes_by(&item), |body| fits(body, &item))
             .unwrap_or_else(|| self.add(index, &item, out));
-        let Some(known) = self.items.get_mut(at).filter(|known| !known.done) else { return };
+        let Some(known) = self.items.get_mut(at).filter(|known| !known.done) else {
+            return Ok(());
+        };
         known.done = true;
         let whole = !item.status.is("incomplete");
         match &mut known.body {
             Body::Thinking(thought) => {
-                end_thinking(thought, &item, whole, &mut self.blocks, out);
+                end_thinking(thought, &item, whole, &mut self.blocks, out)?;
             }
             Body::Message { text, refusal } => {
-                let parts = parts(item.content);
+                let parts = parts(item.content)?;
                 end_message(text, &item, &parts, whole, &mut self.blocks, out);
                 let words = said(&parts, |part| &part.refusal);
                 if refusal.is_some() || !words.is_empty() {
@@ -313,13 +356,14 @@ impl ResponsesDecode {
             }
             Body::Call(block) => {
                 let block = *block;
-                self.end_call(block, &item, whole, out);
+                self.end_call(block, &item, whole, out)?;
             }
             Body::Foreign(block) => {
                 self.blocks.state(*block, raw.get().into(), out);
                 end(*block, whole, &mut self.blocks, out);
             }
         }
+        Ok(())
     }
 
     fn end_call(
@@ -328,22 +372,27 @@ impl ResponsesDecode {
         item: &wire::Item<'_>,
         whole: bool,
         out: &mut Vec<Delta>,
-    ) {
+    ) -> Result<(), Failed> {
         let block = block.unwrap_or_else(|| self.begin_call(item, out));
-        if let Some(arguments) = arguments(item) {
+        if let Some(arguments) = arguments(item)? {
             self.rest_of_arguments(block, &arguments, out);
         }
         end(block, whole, &mut self.blocks, out);
+        Ok(())
     }
 
-    fn completed(&mut self, event: &wire::Event<'_>, out: &mut Vec<Delta>) {
-        let response = self.last_items(event, out);
+    fn completed(&mut self, event: &wire::Event<'_>, out: &mut Vec<Delta>) -> Result<(), Failed> {
+        let response = self.last_items(event, out)?;
+        if self.items.iter().any(|item| !item.done && matches!(item.body, Body::Call(None))) {
+            return Err(Failed::protocol("the answer has a call without a name"));
+        }
         let stop = if self.refused { Stop::Refusal } else { Stop::Done };
         self.finish(&response, stop, out);
+        Ok(())
     }
 
-    fn incomplete(&mut self, event: &wire::Event<'_>, out: &mut Vec<Delta>) {
-        let response = self.last_items(event, out);
+    fn incomplete(&mut self, event: &wire::Event<'_>, out: &mut Vec<Delta>) -> Result<(), Failed> {
+        let response = self.last_items(event, out)?;
         let details = wire::read::<wire::Incomplete<'_>>(response.incomplete_details);
         let filtered = details.is_some_and(|details| details.reason.is("content_filter"));
         let stop = match (filtered, self.refused) {
@@ -358,6 +407,7 @@ impl ResponsesDecode {
             }
         }
         self.finish(&response, stop, out);
+        Ok(())
     }
 
     /// The response, and its items from there if none had come before.
@@ -365,15 +415,16 @@ impl ResponsesDecode {
         &mut self,
         event: &wire::Event<'a>,
         out: &mut Vec<Delta>,
-    ) -> wire::Response<'a> {
-        let response = wire::read::<wire::Response<'_>>(event.response).unwrap_or_default();
+    ) -> Result<wire::Response<'a>, Failed> {
+        let response = wire::read_part::<wire::Response<'_>>("response", event.response)?;
+        let response = response.unwrap_or_default();
         if self.items.is_empty() {
-            let items = wire::read::<Vec<&RawValue>>(response.output).unwrap_or_default();
-            for (index, raw) in (0..).zip(items) {
-                self.done(Some(index), raw, out);
+            let items = wire::read_part::<Vec<&RawValue>>("output", response.output)?;
+            for (index, raw) in (0..).zip(items.unwrap_or_default()) {
+                self.done(Some(index), raw, out)?;
             }
         }
-        response
+        Ok(response)
     }
 
     fn finish(&mut self, response: &wire::Response<'_>, stop: Stop, out: &mut Vec<Delta>) {
@@ -424,4 +475,13 @@ fn part(event: &wire::Event<'_>, of: Of) -> Part {
         Of::Summary => Part::Summary(event.summary_index.0.unwrap_or(0)),
         Of::Text | Of::Refusal | Of::Reasoning => Part::Content(event.content_index.0.unwrap_or(0)),
     }
+}
+
+fn not_open() -> Failed {
+    Failed::protocol("a piece of text came of an item that is not open for it")
+}
+
+/// The piece that an event brings, which may be empty.
+fn delta_text<'e>(event: &'e wire::Event<'_>) -> Result<&'e str, Failed> {
+    event.delta.get().ok_or_else(|| Failed::protocol("an event brings a piece that is no text"))
 }

@@ -23,7 +23,9 @@ use threadline_core::tool::ToolSpec;
 
 use super::body::{Body, Choice, Format, Item, Output, Part, Reasoning, StreamOptions, Text, Tool};
 use super::wire;
-use crate::carry::{Call, Carried, Media, ModelTurn, Piece, Result, Said, Turn, carry};
+use crate::carry::{
+    Call, Carried, Media, ModelTurn, Piece, Result, Said, Turn, arguments_text, carry,
+};
 use crate::dialect::Encoded;
 use crate::names::Names;
 use crate::quirks::{Quirks, ToolChoiceSupport};
@@ -118,6 +120,7 @@ fn model<'a>(turn: ModelTurn<'a>, input: &mut Vec<Item<'a>>, repairs: &mut Vec<R
             }
             Said::Call(Call { id: call_id, name, arguments, .. }) => {
                 calls.append(&mut thoughts);
+                let arguments = arguments_text(arguments);
                 calls.push(Item::Call { kind: "function_call", call_id, name, arguments });
             }
             Said::Foreign { kind, state } => {

@@ -9,6 +9,9 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
+use crate::failed::Failed;
+use crate::json::reported;
+
 /// An event of a stream, of any kind.
 #[derive(Debug, serde::Deserialize)]
 pub(super) struct Event<'a> {
@@ -131,11 +134,11 @@ pub(super) struct Incomplete<'a> {
 #[derive(Debug, serde::Deserialize)]
 pub(super) struct Usage<'a> {
     /// All prompt tokens.
-    #[serde(default)]
-    pub(super) input_tokens: Count,
+    #[serde(default, deserialize_with = "reported")]
+    pub(super) input_tokens: Option<u64>,
     /// All generated tokens.
-    #[serde(default)]
-    pub(super) output_tokens: Count,
+    #[serde(default, deserialize_with = "reported")]
+    pub(super) output_tokens: Option<u64>,
     /// Which prompt tokens those were.
     #[serde(borrow, default)]
     pub(super) input_tokens_details: Option<&'a RawValue>,
@@ -148,14 +151,14 @@ pub(super) struct Usage<'a> {
 #[derive(Debug, Default, serde::Deserialize)]
 pub(super) struct Details {
     /// Prompt tokens read from a cache.
-    #[serde(default, rename = "cached_tokens")]
-    pub(super) cached: Count,
+    #[serde(default, rename = "cached_tokens", deserialize_with = "reported")]
+    pub(super) cached: Option<u64>,
     /// Prompt tokens written to a cache.
-    #[serde(default, rename = "cache_write_tokens")]
-    pub(super) cache_write: Count,
+    #[serde(default, rename = "cache_write_tokens", deserialize_with = "reported")]
+    pub(super) cache_write: Option<u64>,
     /// Generated tokens that were reasoning.
-    #[serde(default, rename = "reasoning_tokens")]
-    pub(super) reasoning: Count,
+    #[serde(default, rename = "reasoning_tokens", deserialize_with = "reported")]
+    pub(super) reasoning: Option<u64>,
 }
 
 /// What went wrong.
@@ -166,9 +169,21 @@ pub(super) struct Error<'a> {
     pub(super) code: Word<'a>,
 }
 
-/// Reads a value that may be absent or something else.
+/// Reads a value about the answer, which may be absent or something else.
 pub(super) fn read<'a, T: Deserialize<'a>>(raw: Option<&'a RawValue>) -> Option<T> {
     serde_json::from_str(raw?.get()).ok()
+}
+
+/// Reads a part of the answer, which may be absent. What cannot be read is an error: it must not be
+/// lost.
+pub(super) fn read_part<'a, T: Deserialize<'a>>(
+    name: &str,
+    raw: Option<&'a RawValue>,
+) -> Result<Option<T>, Failed> {
+    let read = raw.map(|raw| serde_json::from_str(raw.get())).transpose();
+    read.map_err(|error| {
+        Failed::protocol(format!("`{name}` in an event could not be read: {error}"))
+    })
 }
 
 /// A text; none if the value is something else.

@@ -109,7 +109,9 @@ fn of(name: &'static str, turn: &str) -> Scene {
 fn with(name: &'static str, turns: &str, mut acts: Vec<Act>) -> Scene {
     acts.push(act("end", When::Rest, What::Say("the end")));
     let script = format!("turn when \"go\"\n{turns}\nturn when \"the end\"\n say That was all.\n");
-    let agents = vec![assistant()];
+    let mut agent = assistant();
+    agent.joined.tools.retain(|tool| &**tool != "calculator");
+    let agents = vec![agent];
     Scene { name, agents, script, acts, limits: Limits::default(), loose: &[] }
 }
 

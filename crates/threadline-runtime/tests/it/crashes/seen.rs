@@ -179,7 +179,8 @@ async fn state(store: &dyn Storage, stage: &Stage) -> (BTreeMap<String, Vec<u8>>
         sums.state,
         sums.cost,
         sums.wake_at,
-        history.ledger().usage,
+        // An estimate depends on how often a model was asked.
+        Some(history.ledger().usage).filter(|usage| !usage.estimated),
         history.ledger().cost,
     );
     for agent in store.agents(stage.id).await.unwrap() {

@@ -159,7 +159,8 @@ fn named(name: &str) -> AgentJoined {
     AgentJoined { name: name.into(), ..AgentJoined::default() }
 }
 
-/// Sums that are kept apart and cannot be read are damage, not a panic or a guess.
+/// Sums that are kept apart and cannot be read are damage, not a panic or a guess, and hold up no
+/// other conversation.
 #[tokio::test]
 async fn damaged_sums_are_told() {
     let world = World::new();
@@ -177,8 +178,19 @@ async fn damaged_sums_are_told() {
         Ok(connection.execute("UPDATE ahead SET sums = x'7b'", []).map(drop)?)
     };
     store.write("break", 0, break_it).await.unwrap();
-    let failed = store.conversation(id).await.unwrap_err();
-    assert!(matches!(failed, StoreError::Damaged(_)), "{failed:?}");
+    let (other, _) = world.begin(&store).await;
+    let read = store.conversation(id).await.unwrap();
+    assert!(read.damage.unwrap().contains("sums"));
+    assert_eq!((read.head, read.head_hash), (history.head(), history.head_hash()));
+    let opened = threadline_core::store::open(&store, id, &threadline_core::tokens::O200k)
+        .await
+        .unwrap_err();
+    assert!(opened.to_string().contains(&id.to_string()), "{opened}");
+    // The rows of the others are brought up to date, and what is damaged stays as it is.
+    drop(store.claim(10, TTL_MS).await.unwrap());
+    assert!(store.conversation(id).await.unwrap().damage.is_some());
+    assert_eq!(store.conversation(other).await.unwrap().damage, None);
+    assert_eq!(world.count("SELECT count(*) FROM ahead"), 1);
 }
 
 /// The last message is read from its entry, or from where earlier forms of the store kept it.
@@ -210,8 +222,8 @@ async fn the_last_message_is_found_where_it_is() {
         Ok(connection.execute("UPDATE ahead SET last_seq = 1", []).map(drop)?)
     };
     store.write("lead astray", 0, astray).await.unwrap();
-    let failed = store.conversation(id).await.unwrap_err();
-    assert!(matches!(failed, StoreError::Damaged(_)), "{failed:?}");
+    let read = store.conversation(id).await.unwrap();
+    assert!(read.damage.unwrap().contains("last message"));
 }
 
 /// Whoever appends again is known only as long as nobody else has written.

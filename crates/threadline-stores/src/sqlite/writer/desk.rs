@@ -9,7 +9,7 @@ use rusqlite::Connection;
 use super::job::{Ended, Job, Ran, Trouble};
 use super::{Around, IdleWork, Poison};
 use crate::sqlite::connection::BUSY_TIMEOUT;
-use crate::sqlite::error::{Failure, Gravity, gravity};
+use crate::sqlite::error::{Failure, Gravity, explain, gravity};
 use crate::sqlite::fresh;
 
 /// The longest wait for a group to be full.
@@ -260,7 +260,7 @@ impl Desk {
         if !self.connection.is_autocommit()
             && let Err(error) = self.execute("ROLLBACK")
         {
-            self.note(&Trouble::Poisoned(error.to_string()));
+            self.note(&Trouble::Poisoned(explain(&error)));
         }
     }
 
@@ -293,7 +293,7 @@ impl Desk {
 
     fn checkpoint_failed(&self, error: &rusqlite::Error) {
         match gravity(error) {
-            Gravity::Store => self.note(&Trouble::Poisoned(error.to_string())),
+            Gravity::Store => self.note(&Trouble::Poisoned(explain(error))),
             Gravity::Call => {
                 tracing::debug!(target: "History", %error, "put off a checkpoint");
             }

@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use threadline_core::store::StoreError;
 use tokio::sync::oneshot;
 
-use crate::sqlite::error::{Failure, Gravity, gravity, is_locked};
+use crate::sqlite::error::{Failure, Gravity, explain, gravity, is_locked};
 
 /// Something to do in a transaction.
 pub(super) trait Job: Send {
@@ -130,13 +130,10 @@ pub(super) enum Trouble {
 impl Trouble {
     pub(super) fn of(error: &rusqlite::Error) -> Self {
         match (gravity(error), error.sqlite_error_code()) {
-            (Gravity::Store, _) => Self::Poisoned(error.to_string()),
+            (Gravity::Store, _) => Self::Poisoned(explain(error)),
             (Gravity::Call, _) if is_locked(error) => Self::Busy,
-            (
-                Gravity::Call,
-                Some(rusqlite::ErrorCode::DiskFull | rusqlite::ErrorCode::SystemIoFailure),
-            ) => Self::Full,
-            (Gravity::Call, Some(_) | None) => Self::Other(error.to_string()),
+            (Gravity::Call, Some(rusqlite::ErrorCode::DiskFull)) => Self::Full,
+            (Gravity::Call, Some(_) | None) => Self::Other(explain(error)),
         }
     }
 

@@ -210,9 +210,7 @@ impl Room<'_> {
         let agent = history.state().primary().and_then(|agent| history.agent(agent));
         let set: Option<Seq> = agent.and_then(|agent| agent.instruction).map(|(seq, _)| seq);
         let Some(seq) = set else { return Ok(String::new()) };
-        let records = self.parts.store.records(id, &[seq]).await?;
-        let record = records.first().context("the instruction is gone")?;
-        match record.open()?.fact {
+        match store::verified_entry(&*self.parts.store, id, seq).await?.fact {
             Fact::InstructionSet(set) => Ok((*set.text).to_owned()),
             _ => Ok(String::new()),
         }

@@ -219,12 +219,12 @@ impl<'a> Eye<'a> {
         let path = Path::new(at, &rewinds);
         let mut from = at;
         while from > Seq::ZERO {
-            let records = self.store.read(self.id, &Page::backward(from, PAGE).of(agent)).await?;
-            if records.is_empty() {
+            let page = Page::backward(from, PAGE).of(agent);
+            let entries = store::verified_page(self.store, self.id, &page).await?;
+            if entries.is_empty() {
                 break;
             }
-            for record in &records {
-                let entry = record.open().context("an entry cannot be read")?;
+            for entry in entries {
                 from = entry.seq.before();
                 if let Fact::InvocationStarted(fact) = entry.fact
                     && fact.purpose == Purpose::Step
@@ -287,6 +287,10 @@ impl<'a> Eye<'a> {
             }
             bytes.extend(piece);
         }
+        anyhow::ensure!(
+            Digest::of(&bytes) == digest,
+            "the list of the tools that were shown was changed after it was stored"
+        );
         let kept = Catalogue::from_attachment(&bytes, &*self.setting.counter);
         kept.map(Arc::new).context("the list of the tools that were shown is none")
     }

@@ -9,7 +9,7 @@ use threadline_core::history::entry::Entry;
 use threadline_core::history::fact::Fact;
 use threadline_core::history::state::Agent;
 use threadline_core::id::{AgentId, ConversationId, Seq};
-use threadline_core::store;
+use threadline_core::store::{self, verified_entries};
 use threadline_core::widget::{Registry, Widget as _};
 use threadline_tools::widgets::notebook::{NAME, Notebook};
 
@@ -84,10 +84,8 @@ impl Kept {
         seqs.dedup();
         let mut entries = BTreeMap::new();
         for page in seqs.chunks(PAGE) {
-            for record in parts.store.records(self.id, page).await? {
-                let entry = record.open().context("an entry cannot be read")?;
-                entries.insert(entry.seq, entry);
-            }
+            let page = verified_entries(&*parts.store, self.id, page).await?;
+            entries.extend(page.into_iter().map(|entry| (entry.seq, entry)));
         }
         let origin = |(number, (seq, text)): (usize, (Seq, &str))| {
             let entry = entries.get(&seq).with_context(|| format!("entry {seq} is gone"))?;

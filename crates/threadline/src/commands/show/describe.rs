@@ -49,6 +49,16 @@ pub(crate) fn is_worth_reading(fact: &Fact) -> bool {
     }
 }
 
+/// Whether an entry by itself looks like part of the transcript: an input of a person or a timer, or
+/// an output without calls.
+pub(crate) fn is_message(fact: &Fact) -> bool {
+    match fact {
+        Fact::Input(input) => matches!(input.from, Sender::Person { .. } | Sender::Timer { .. }),
+        Fact::Output(output) => output.calls().next().is_none(),
+        _ => false,
+    }
+}
+
 /// Draws a message of the transcript: who, when, and the whole text.
 pub(crate) fn message(entry: &Entry, agents: &[AgentSums], view: &mut View) -> anyhow::Result<()> {
     let (who, text) = match &entry.fact {
@@ -149,7 +159,8 @@ fn detail(fact: &Fact, agents: &[AgentSums]) -> String {
             };
             let usage = output.usage;
             let (read, written) = (grouped(usage.input), grouped(usage.output));
-            format!("{} ({read} in, {written} out){stop}", output.invocation.model)
+            let estimated = if usage.estimated { ", estimated" } else { "" };
+            format!("{} ({read} in, {written} out{estimated}){stop}", output.invocation.model)
         }
         Fact::ToolResults(results) => {
             let number = u64::try_from(results.results.len()).unwrap_or(u64::MAX);

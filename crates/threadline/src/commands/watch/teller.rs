@@ -9,13 +9,14 @@ use threadline_core::history::entry::Entry;
 use threadline_core::history::fact::{Fact, Sender};
 use threadline_core::id::{ConversationId, Seq};
 use threadline_core::inbox::ItemNumber;
-use threadline_core::store::StoreError;
+use threadline_core::store::{StoreError, verified_entry};
 use threadline_runtime::{News, Runtime, Settled, WatchError, Watcher};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
 use super::told::Told;
 use super::{ITEMS, LET_BE, LET_BE_CAP, LOOK};
+use crate::outage::passes;
 use crate::talk::Cast;
 
 /// How long nothing happens before it is looked at whether all is told: longer than a driver stays
@@ -76,7 +77,7 @@ impl Teller {
     }
 
     pub(super) async fn run(mut self, mut watcher: Watcher) {
-        let mut pause = LET_BE;
+        let (mut pause, mut failure) = (LET_BE, None);
         loop {
             let rounds = self.followed.rounds(self.id);
             let (told, failed) = match timeout(QUIET, watcher.next()).await {
@@ -87,7 +88,11 @@ impl Teller {
                     (None, false)
                 }
                 Ok(Err(WatchError::Store(error))) => {
-                    (Some(Told::failed(self.id, error.to_string())), true)
+                    // A repeated failure is printed once, and the main loop reports outages.
+                    let text = error.to_string();
+                    let is_new = failure.as_ref() != Some(&text) && !passes(&error.into());
+                    failure = Some(text.clone());
+                    (is_new.then(|| Told::failed(self.id, text)), true)
                 }
                 Err(_quiet) => {
                     if self.is_over().await && self.followed.leave(self.id, rounds) {
@@ -102,7 +107,7 @@ impl Teller {
                 return;
             }
             if !failed {
-                pause = LET_BE;
+                (pause, failure) = (LET_BE, None);
                 continue;
             }
             if self.is_over().await && self.followed.leave(self.id, rounds) {
@@ -119,8 +124,7 @@ impl Teller {
         {
             // Who made the call tells a task from the answer to one; it may have been long ago.
             let store = &self.runtime.world().store;
-            let made = store.records(self.id, &[call.output]).await.unwrap_or_default();
-            for made in made.iter().filter_map(|made| made.open().ok()) {
+            if let Ok(made) = verified_entry(&**store, self.id, call.output).await {
                 self.cast.see(&made);
             }
         }

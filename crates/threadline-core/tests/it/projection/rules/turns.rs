@@ -1,6 +1,6 @@
 //! Within a turn: landmarks, screens, and what is fixed until it ends.
 
-use threadline_core::context::plan::Ask;
+use threadline_core::context::plan::{Ask, budget};
 use threadline_core::context::render;
 use threadline_core::history::fact::{CallOptions, Detail, Invocation};
 use threadline_core::history::{Counts, History};
@@ -193,16 +193,71 @@ fn the_first_invocation_of_a_turn_fixes_the_capacity() {
     let ask = asked(&told);
     assert_eq!((ask.fixed, ask.options.capacity_tokens), (true, 500));
     assert_eq!((ask.options.window_tokens, ask.options.factor_percent), (1000, 105));
-    // Tighter once the model said that a request was too long, and not again.
+    // A quarter smaller once the model said that a request was too long, and not again.
     told.tell("ada failed context_too_long: too long").unwrap();
-    assert_eq!(asked(&told).options.capacity_tokens, 375);
-    told.tell(&format!("{}\nada failed context_too_long: again", asks(375))).unwrap();
-    assert_eq!(asked(&told).options.capacity_tokens, 375);
+    assert_eq!(budget(&asked(&told).options), 713);
+    told.tell(&format!("{}\nada failed context_too_long: again", asks(500))).unwrap();
+    assert_eq!(budget(&asked(&told).options), 713);
     // Another model has its own.
     told.tell("ada asks scripted/m2\nada: done").unwrap();
-    assert_eq!(asked(&told).options.capacity_tokens, 375);
+    assert_eq!(asked(&told).options.capacity_tokens, 500);
     told.tell("user: more").unwrap();
     assert_eq!((asked(&told).fixed, asked(&told).options.window_tokens), (false, 100_000));
+}
+
+#[test]
+fn later_turns_stay_within_the_limit_that_a_model_stated() {
+    let mut told = story("@ ada joins primary\nuser: hello");
+    told.tell("ada asks scripted/m1 {\"estimate_tokens\":9000}").unwrap();
+    told.tell("ada failed context_too_long {\"limit_tokens\":8192}: no").unwrap();
+    let turn = told.history().agent(ADA).unwrap().turn.clone().unwrap();
+    assert_eq!(turn.frozen[0].refused_tokens, Some(9_000));
+    assert!(!turn.frozen[0].takes(9_000) && turn.frozen[0].takes(8_999));
+    told.tell("ada asks scripted/m1\nada: done\nuser: more").unwrap();
+    let options = asked(&told).options;
+    assert_eq!((options.window_tokens, options.reserve_tokens), (8_192, 2_048));
+    // It is of this model alone, and a rewind takes it back with what showed it.
+    let (mut other, profile) = target();
+    other.model = "m2".into();
+    let (call, tools) = (CallOptions::default(), Catalogue::default());
+    let of_other = Ask::new(told.history(), ADA, (&other, &profile), &call, &tools, &[]);
+    assert_eq!(of_other.options.window_tokens, 100_000);
+    told.tell("rewind 2").unwrap();
+    assert_eq!(asked(&told).options.window_tokens, 100_000);
+}
+
+#[test]
+fn a_model_that_read_more_than_it_stated_takes_more_by_now() {
+    for (usage, window) in [
+        ("{\"input\":8192}", 8_192),
+        ("{\"input\":8193}", 100_000),
+        ("{\"input\":8193,\"estimated\":true}", 8_192),
+    ] {
+        let mut told = story("@ ada joins primary\nuser: hello\nada asks scripted/m1");
+        told.tell("ada failed context_too_long {\"limit_tokens\":8192}: no").unwrap();
+        told.tell(&format!("ada asks scripted/m1\nada {{\"usage\":{usage}}}: ok\nuser: more"))
+            .unwrap();
+        assert_eq!(asked(&told).options.window_tokens, window, "{usage}");
+    }
+}
+
+#[test]
+fn the_limits_of_a_great_many_models_are_not_all_kept() {
+    let mut told = story("@ ada joins primary");
+    for model in 0..40 {
+        told.tell(&format!("user: hello\nada asks scripted/m{model}")).unwrap();
+        told.tell("ada failed context_too_long {\"limit_tokens\":8192}: no").unwrap();
+        told.tell("ada ends failed: no").unwrap();
+    }
+    let models: Vec<String> = told
+        .history()
+        .state()
+        .limits
+        .iter()
+        .map(|known| known.invocation.model.to_string())
+        .collect();
+    assert_eq!(models.len(), 32);
+    assert_eq!((models.first().unwrap().as_str(), models.last().unwrap().as_str()), ("m8", "m39"));
 }
 
 #[test]

@@ -8,8 +8,10 @@ use serde_json::value::RawValue;
 use threadline_core::provider::{BlockIndex, BlockKind, Delta};
 
 use super::super::wire::{Readable, ReadableItem, Str};
-use super::text;
+use super::{read, text};
 use crate::dialect::blocks::Blocks;
+use crate::failed::Failed;
+use crate::surrogates::replace_lone_halves;
 
 /// The most that others read of such a block, in characters.
 const READABLE_CHARS: usize = 4_000;
@@ -51,12 +53,12 @@ impl ForeignBlock {
         more.len()
     }
 
-    /// Adds to its content, if that is a text, and tells how many bytes that are.
-    pub(super) fn more_content(&mut self, more: Option<&RawValue>) -> usize {
-        let more = more.and_then(|raw| serde_json::from_str::<Str<'_>>(raw.get()).ok());
-        let Some(more) = more else { return 0 };
+    /// Adds to its content, which is a text, and tells how many bytes that are.
+    pub(super) fn more_content(&mut self, more: Option<&RawValue>) -> Result<usize, Failed> {
+        let Some(more) = more else { return Ok(0) };
+        let more: Str<'_> = read(more.get())?;
         self.content.get_or_insert_default().push_str(&more.0);
-        more.0.len()
+        Ok(more.0.len())
     }
 
     /// Tells all of it, and what others can read of it.
@@ -94,7 +96,9 @@ impl ForeignBlock {
 
 /// What others can read of a block: what was asked of the server's tool, or what it found.
 fn readable(whole: &str) -> String {
-    let Ok(block) = serde_json::from_str::<Readable<'_>>(whole) else { return String::new() };
+    // The block itself is kept whole; for others, half a surrogate pair is a replacement character.
+    let whole = replace_lone_halves(whole);
+    let Ok(block) = serde_json::from_str::<Readable<'_>>(&whole) else { return String::new() };
     let all = match (block.name, block.input, block.content) {
         (_, _, Some(content)) => content_lines(content),
         (Some(name), Some(input), None) => format!("{} {}", name.0, input.get()),

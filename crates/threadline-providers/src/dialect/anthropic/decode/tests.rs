@@ -81,7 +81,7 @@ fn told(events: &[String]) -> String {
 }
 
 fn usage(usage: &Usage) -> String {
-    let Usage { input, output, cached_input, cache_write, reasoning } = usage;
+    let Usage { input, output, cached_input, cache_write, reasoning, estimated: _ } = usage;
     let some = |count: &Option<u64>| count.map_or_else(|| "-".to_owned(), |it| it.to_string());
     let rest = [cached_input, cache_write, reasoning].map(some).join("/");
     format!("{input}+{output} ({rest})")
@@ -404,9 +404,25 @@ fn what_cannot_be_read_is_a_failure_only_where_it_matters() {
         started(0, "[]"),
         piece(3, r#"{"type":"text_delta","text":"lost"}"#),
         STOP.to_owned(),
+        r#"{"type":"message","id":"msg_1","delta":7}"#.to_owned(),
+        r#"{"delta":{"type":"text_delta","text":"lost"},"index":-1}"#.to_owned(),
+        r#"{"type":"message","id":"msg_2","content":"lost","stop_reason":"end_turn"}"#.to_owned(),
+        // Pieces of a block of another type, and one that does not say its type.
+        piece(1, r#"{"type":"text_delta","text":"lost"}"#),
+        piece(2, r#"{"type":"thinking_delta","thinking":"lost"}"#),
+        piece(2, r#"{"type":"input_json_delta","partial_json":"lost"}"#),
+        piece(2, r#"{"text":"lost"}"#),
+        piece(9, r#"{"type":"compaction_delta","content":"lost \ud83d!"}"#),
+    ];
+    let blocks = [
+        started(1, r#"{"type":"tool_use","id":"t","name":"look","input":{}}"#),
+        started(2, r#"{"type":"text","text":""}"#),
+        started(9, r#"{"type":"compaction"}"#),
     ];
     for event in failures {
-        let (_, failed) = run(&[MESSAGE.to_owned(), event.clone()], Names::default());
+        let mut events = vec![MESSAGE.to_owned()];
+        events.extend(blocks.iter().cloned().chain([event.clone()]));
+        let (_, failed) = run(&events, Names::default());
         assert_eq!(failed.map(|failed| failed.kind), Some(FailureKind::Protocol), "{event}");
     }
     let harmless = ["", "null_event", r#"{"type":"usage_hint","usage":7,"message":[]}"#, "{}"];

@@ -169,11 +169,8 @@ fn said<'a>(
             Said::Thinking { text, state } => thinking_block(entry, text, state, repairs),
             Said::Text { text, .. } => (!text.trim().is_empty()).then(|| Block::text(text)),
             Said::Call(call) => {
-                // Arguments are always an object: what is not, was mended before.
-                let input = serde_json::from_str::<&RawValue>(call.arguments).ok();
-                let (id, name) = (call.id, call.name);
-                let input = input.or_else(|| serde_json::from_str("{}").ok());
-                input.map(|input| Block::ToolUse { id, name, input, cache_control: None })
+                let (id, name, input) = (call.id, call.name, call.arguments);
+                Some(Block::ToolUse { id, name, input, cache_control: None })
             }
             Said::Foreign { state, .. } => foreign_block(entry, state, &paired, repairs),
         };

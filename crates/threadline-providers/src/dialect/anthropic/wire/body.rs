@@ -75,7 +75,7 @@ pub(in super::super) enum Block<'a> {
     ToolUse {
         id: String,
         name: String,
-        input: &'a RawValue,
+        input: Cow<'a, RawValue>,
         #[serde(skip_serializing_if = "Option::is_none")]
         cache_control: Option<Mark>,
     },

@@ -179,6 +179,34 @@ fn arguments_that_come_in_pieces_are_put_together() {
 }
 
 #[test]
+fn a_part_of_the_answer_that_cannot_be_read_is_a_failure() {
+    for odd in [
+        parts(r#"{"text":7}"#),
+        parts(r#"{"text":"a\ud83d!"}"#),
+        parts(r#"{"functionCall":{"name":7}}"#),
+        r#"[["no object"]]"#.to_owned(),
+        "7".to_owned(),
+    ] {
+        let failed = Read::of(&[odd.as_str()]).failed.unwrap();
+        assert_eq!(failed.kind, FailureKind::Protocol);
+        assert!(failed.message.starts_with("an event could not be read: "), "{odd}: {failed:?}");
+    }
+    for lost in [
+        r#"{"functionCall":{"args":{"a":1}}}"#,
+        r#"{"functionCall":{"partialArgs":[{"jsonPath":"$.a","boolValue":true}]}}"#,
+    ] {
+        let failed = Read::of(&[parts(lost)]).failed.unwrap();
+        assert_eq!(failed.message, "arguments came of a call that never began");
+    }
+}
+
+#[test]
+fn what_others_can_read_of_a_part_has_no_half_of_a_pair() {
+    let code = r#"{"executableCode":{"language":"PYTHON","code":"x\ud83d"}}"#;
+    assert_eq!(read(&[code]).lines(), format!("foreign executableCode \"x\u{fffd}\" {code}"));
+}
+
+#[test]
 fn what_only_the_provider_understands_is_kept_whole() {
     let read = read(&[
         r#"{"text":"So: "},{"executableCode":{"language":"PYTHON","code":"print(1)"},"thoughtSignature":"s"}"#,
@@ -287,6 +315,7 @@ fn numbers_are_not_overwritten_with_nothing() {
         cached_input: Some(4),
         cache_write: None,
         reasoning: Some(30),
+        estimated: false,
     };
     assert_eq!(read.answer().usage, expected);
     let told = read.deltas.iter().filter(|delta| matches!(delta, Delta::Usage(_))).count();

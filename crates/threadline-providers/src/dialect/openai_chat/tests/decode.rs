@@ -58,7 +58,7 @@ fn read(events: &[&str]) -> String {
         .unwrap();
         told.push('\n');
     }
-    if let Some(Usage { input, output, cached_input, cache_write, reasoning }) = partial.usage {
+    if let Some(Usage { input, output, cached_input, cache_write, reasoning, .. }) = partial.usage {
         let all = format!("{input} {output} {cached_input:?} {cache_write:?} {reasoning:?}");
         writeln!(told, "usage {}", all.replace("None", "-").replace("Some", "")).unwrap();
     }
@@ -119,7 +119,6 @@ fn parts_of_a_content_are_texts_and_thoughts() {
             r#"{"content":[{"type":"thinking","thinking":[{"type":"text","text":"2+"},{"type":"text","text":"2"}]}]}"#,
             r#"{"content":[{"type":"thinking","thinking":" = 4","closed":true},{"type":"text","text":"4"}]}"#,
             r#"{"content":[{"type":"reference","reference_ids":[1]},{"type":"text","text":"."}]}"#,
-            r#"{"content":7}"#,
         ],
         "stop",
     );
@@ -128,6 +127,27 @@ fn parts_of_a_content_are_texts_and_thoughts() {
     says "4."
     Done
     "#);
+}
+
+#[test]
+fn a_part_of_the_answer_that_cannot_be_read_is_a_failure() {
+    for (delta, what) in [
+        (r#"{"content":7}"#, "content"),
+        (r#"{"content":["lost"]}"#, "content"),
+        (r#"{"content":[{"type":"text","text":{}}]}"#, "text"),
+        (r#"{"content":[{"type":"thinking","thinking":[7]}]}"#, "thinking"),
+        (r#"{"reasoning_content":["lost"]}"#, "reasoning_content"),
+        (r#"{"reasoning":"\ud83d!"}"#, "reasoning"),
+        (r#"{"reasoning_details":"lost"}"#, "reasoning_details"),
+        (r#"{"reasoning_details":["lost"]}"#, "reasoning_details"),
+        (r#"{"refusal":{}}"#, "refusal"),
+        (r#"{"tool_calls":[{"index":0,"function":{"name":7}}]}"#, "name"),
+        (r#"{"tool_calls":[{"index":0,"function":{"name":"x","arguments":[1]}}]}"#, "arguments"),
+    ] {
+        let told = answer(&[delta], "stop");
+        let expected = format!("Protocol: `{what}` in an event could not be read: ");
+        assert!(told.contains(&expected), "{delta}: {told}");
+    }
 }
 
 #[test]

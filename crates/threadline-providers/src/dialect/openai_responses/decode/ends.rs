@@ -9,9 +9,15 @@ use threadline_core::provider::{BlockIndex, BlockKind, Delta};
 use super::grown::Grown;
 use crate::dialect::blocks::Blocks;
 use crate::dialect::openai_responses::wire;
+use crate::failed::Failed;
 
-pub(super) fn parts(raw: Option<&RawValue>) -> Vec<wire::Part<'_>> {
-    wire::read(raw).unwrap_or_default()
+/// The parts of a message or of reasoning; some servers write a text instead.
+pub(super) fn parts(raw: Option<&RawValue>) -> Result<Vec<wire::Part<'_>>, Failed> {
+    if raw.is_some_and(|raw| raw.get().starts_with('"')) {
+        let text = wire::read_part("content", raw)?.unwrap_or_default();
+        return Ok(vec![wire::Part { text, refusal: wire::Word::default() }]);
+    }
+    Ok(wire::read_part("content", raw)?.unwrap_or_default())
 }
 
 /// The words of the parts that have any.
@@ -23,12 +29,14 @@ pub(super) fn said<'a, 'b>(
 }
 
 /// A call's arguments as a text, whichever way they were written.
-pub(super) fn arguments<'a>(item: &wire::Item<'a>) -> Option<Cow<'a, str>> {
-    let raw = item.arguments?;
-    if raw.get().starts_with('{') {
-        return Some(Cow::Borrowed(raw.get()));
+pub(super) fn arguments<'a>(item: &wire::Item<'a>) -> Result<Option<Cow<'a, str>>, Failed> {
+    match item.arguments.filter(|raw| raw.get().starts_with('{')) {
+        Some(object) => Ok(Some(Cow::Borrowed(object.get()))),
+        None => {
+            let text = wire::read_part::<wire::Word<'_>>("arguments", item.arguments)?;
+            Ok(text.and_then(|text| text.0))
+        }
     }
-    wire::read::<wire::Word<'_>>(Some(raw))?.0
 }
 
 pub(super) fn refuse(blocks: &mut Blocks, out: &mut Vec<Delta>) -> Grown {
@@ -50,23 +58,24 @@ pub(super) fn end_thinking(
     whole: bool,
     blocks: &mut Blocks,
     out: &mut Vec<Delta>,
-) {
-    let (summary, content) = (parts(item.summary), parts(item.content));
+) -> Result<(), Failed> {
+    let (summary, content) = (parts(item.summary)?, parts(item.content)?);
     let mut words = said(&summary, |part| &part.text);
     words.extend(said(&content, |part| &part.text));
     thought.whole(&words, blocks, out);
-    if let Some(state) = thinking_state(item) {
+    if let Some(state) = thinking_state(item, !content.is_empty()) {
         blocks.state(thought.block, state, out);
     }
     end(thought.block, whole, blocks, out);
+    Ok(())
 }
 
 /// Reasoning as it goes back: without its id, which would tie it to an item that nobody keeps.
 /// None if there is nothing in it that the service could read.
-fn thinking_state(item: &wire::Item<'_>) -> Option<Arc<str>> {
+fn thinking_state(item: &wire::Item<'_>, has_content: bool) -> Option<Arc<str>> {
     let encrypted = item.encrypted_content.map(RawValue::get);
     let encrypted = encrypted.filter(|raw| raw.starts_with('"') && *raw != "\"\"");
-    let content = item.content.filter(|_| !parts(item.content).is_empty()).map(RawValue::get);
+    let content = item.content.filter(|_| has_content).map(RawValue::get);
     if encrypted.is_none() && content.is_none() {
         return None;
     }

@@ -115,7 +115,7 @@ fn text_comes_in_pieces_and_usage_at_the_end() {
     0 + "Hel"
     0 + "lo"
     0 ends
-    Usage { input: 7, output: 3, cached_input: Some(0), cache_write: None, reasoning: Some(2) }
+    Usage { input: 7, output: 3, cached_input: Some(0), cache_write: None, reasoning: Some(2), estimated: false }
     Done model=Text("m-1") response_id=Text("resp_1")
     "#);
 }
@@ -401,9 +401,7 @@ fn what_nobody_knows_is_passed_over() {
     let events = [
         json!({"type": "response.surprise", "delta": {"a": [1]}, "item": 3, "output_index": -1}),
         json!({"type": "response.mcp_call_arguments.delta", "delta": {"x": 1}}),
-        json!({"type": "response.output_text.delta", "output_index": 0, "delta": 7}),
         json!({"type": "response.output_item.added", "output_index": 0}),
-        json!({"type": "response.output_item.done", "output_index": 0, "item": "no item"}),
         json!({"no": "type"}),
         completed(),
     ];
@@ -413,13 +411,59 @@ fn what_nobody_knows_is_passed_over() {
 }
 
 #[test]
+fn a_part_of_the_answer_that_cannot_be_read_is_a_failure() {
+    let raw = |text: &str| told_with(Names::default(), [text.to_owned()]);
+    let half = r#"{"type":"message","content":[{"type":"output_text","text":"a\ud83d!"}]}"#;
+    let ended = |item: &str| {
+        raw(&format!(r#"{{"type":"response.output_item.done","output_index":0,"item":{item}}}"#))
+    };
+    let completed =
+        |response: &str| raw(&format!(r#"{{"type":"response.completed","response":{response}}}"#));
+    for (told, words) in [
+        (told(&[json!({"type": "response.output_text.delta", "delta": 7})]), "that is no text"),
+        (told(&[json!({"type": "response.refusal.delta"})]), "that is no text"),
+        (ended("\"no item\""), "`item` in an event could not be read"),
+        (ended(r#"{"type":"message","content":[7]}"#), "`content` in an event could not be read"),
+        (ended(half), "`content` in an event could not be read"),
+        (ended(r#"{"type":"reasoning","summary":{}}"#), "`content` in an event could not be read"),
+        (completed("7"), "`response` in an event could not be read"),
+        (completed(r#"{"output":7}"#), "`output` in an event could not be read"),
+        (
+            completed(&format!(r#"{{"output":[{half}]}}"#)),
+            "`content` in an event could not be read",
+        ),
+    ] {
+        assert!(told.contains("Protocol: ") && told.contains(words), "{words}: {told}");
+    }
+    let text = json!({"type": "message", "content": "plain"});
+    assert!(ended(&text.to_string()).contains("0 + \"plain\""));
+}
+
+#[test]
+fn pieces_that_no_item_takes_are_a_failure() {
+    let piece = delta("output_text", 0, "lost");
+    let not_open = "Protocol: a piece of text came of an item that is not open for it";
+    let after_end = told(&[done(0, &message("said")), piece.clone()]);
+    assert!(after_end.ends_with(not_open), "{after_end}");
+    let of_a_call = told(&[added(0, &call("look", "")), piece]);
+    assert!(of_a_call.ends_with(not_open), "{of_a_call}");
+    let arguments = delta("function_call_arguments", 0, "{}");
+    assert_eq!(
+        told(&[arguments.clone(), completed()]),
+        "Protocol: the answer has a call without a name"
+    );
+    let named = told(&[arguments, done(0, &call("look", "{}")), completed()]);
+    assert!(named.contains("calls look") && named.ends_with("Done"), "{named}");
+}
+
+#[test]
 fn only_a_last_event_proves_the_end() {
     let broke_off = "0 says\n0 + \"Hi\"\nProtocol: the answer broke off before its end";
     assert_eq!(told(&[delta("output_text", 0, "Hi")]), broke_off);
     let marked = [delta("output_text", 0, "Hi").to_string(), "[DONE]".to_owned()];
     assert_eq!(told_with(Names::default(), marked), broke_off);
     let read = told_with(Names::default(), ["{\"type\":".to_owned()]);
-    assert!(read.starts_with("Protocol: an event cannot be read"), "{read}");
+    assert!(read.starts_with("Protocol: an event could not be read"), "{read}");
 }
 
 #[test]

@@ -13,11 +13,12 @@ pub(super) fn usage(response: &wire::Response<'_>) -> Option<Usage> {
     let input = wire::read::<wire::Details>(usage.input_tokens_details).unwrap_or_default();
     let output = wire::read::<wire::Details>(usage.output_tokens_details).unwrap_or_default();
     Some(Usage {
-        input: usage.input_tokens.0.unwrap_or(0),
-        output: usage.output_tokens.0.unwrap_or(0),
-        cached_input: input.cached.0,
-        cache_write: input.cache_write.0,
-        reasoning: output.reasoning.0,
+        input: usage.input_tokens.unwrap_or(0),
+        output: usage.output_tokens.unwrap_or(0),
+        cached_input: input.cached,
+        cache_write: input.cache_write,
+        reasoning: output.reasoning,
+        estimated: false,
     })
 }
 

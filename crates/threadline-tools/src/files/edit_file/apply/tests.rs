@@ -56,6 +56,25 @@ fn what_cannot_be_replaced_is_told_with_what_can() {
     assert!(applied("a", "b", "x", true).is_err());
 }
 
+#[test]
+fn a_result_above_the_cap_is_refused_before_it_is_built() {
+    // 64 GiB: building it first would end the process.
+    let (before, with) = ("a".repeat(64 * 1024), "b".repeat(1024 * 1024));
+    assert_eq!(
+        applied(&before, "a", &with, true).unwrap_err(),
+        "it would have 68.7 GB, and only files of up to 16.7 MB are edited"
+    );
+    // The size is exact, also where lines end with two bytes.
+    let cap = usize::try_from(FILE_CAP_BYTES).unwrap();
+    let with = "\n".repeat(cap / 2);
+    let fits = applied("x\r\ny\r\n", "x\r\ny\r\n", &with, false).unwrap();
+    assert_eq!(fits.after.len(), cap);
+    assert!(applied("x\r\ny\r\n", "x\r\ny\r\n", &format!("{with}z"), false).is_err());
+    let expected = "xyz\r\n".len();
+    let applied = applied("a\r\n", "a\n", "xyz\n", true).unwrap();
+    assert_eq!((applied.after.len(), applied.after.capacity()), (expected, expected));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
