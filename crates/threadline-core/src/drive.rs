@@ -146,7 +146,7 @@ impl Circumstances {
 impl Opening {
     /// The entries that a driver of this history needs: outputs whose calls are open, and the
     /// newest starts of those calls and the file changes that they recorded, and ends of turns of
-    /// which a caller is still to be told.
+    /// which the caller has not been notified yet.
     pub fn needs(history: &History) -> Vec<Seq> {
         let mut seqs = BTreeSet::new();
         for agent in history.state().agents.values() {

@@ -212,7 +212,7 @@ fn placeholder(name: &str) -> Arc<str> {
     format!("{PLACEHOLDER_START}{name}]").into()
 }
 
-/// A name that can stand in a text, in JSON and in a line of a log.
+/// A name that is safe in text, in JSON and in a log line.
 fn plain_name(name: &str) -> Arc<str> {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
     let name: String = name.chars().map(plain).take(NAME_CAP_CHARS).collect();

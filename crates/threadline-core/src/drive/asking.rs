@@ -105,7 +105,7 @@ impl Asking {
         }
     }
 
-    /// What is asked for is known: the request can be made.
+    /// The context input is complete: the request can be built.
     pub(super) fn prepare(&mut self, options: ProjectionOptions, context: Digest, estimate: u64) {
         self.factor_percent = options.factor_percent.max(1);
         let expected = u128::from(estimate) * u128::from(self.factor_percent) / 100;

@@ -123,7 +123,7 @@ impl Driver {
     }
 }
 
-/// What people are told of a request that was refused, and of which nothing can be left out.
+/// The message for a request that was refused and cannot be made smaller.
 fn cannot_be_smaller(frozen: &Frozen) -> String {
     format!(
         "the model refused a request of about {} tokens as too long, and it cannot be made smaller; \

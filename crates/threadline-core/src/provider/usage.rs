@@ -30,7 +30,7 @@ const COST_CAP: Money = Money(1_000_000_000_000);
 pub struct ExpectedUsage {
     /// The request.
     pub input_tokens: u64,
-    /// What was streamed.
+    /// Tokens of the streamed output.
     pub output_tokens: u64,
     /// The same in bytes.
     pub output_bytes: u64,
@@ -48,7 +48,7 @@ pub struct CountedUsage {
 }
 
 impl ExpectedUsage {
-    /// What is expected of an answer to a request of `input_tokens`.
+    /// Returns the expected usage of an answer to a request of `input_tokens`.
     pub fn new(
         input_tokens: u64,
         streamed: &[Block],

@@ -1,4 +1,4 @@
-//! What is redacted, in which forms, and wherever it is cut.
+//! Tests of redaction: every encoded form, and secrets split at any byte.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
