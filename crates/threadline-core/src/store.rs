@@ -30,7 +30,7 @@ pub use listing::{Conversation, Cursor, Filter, Hold, Listing, Origin, Sort};
 pub use media::read_media;
 pub use open::{
     OpenError, SnapshotDue, append, fork_base, history_at, history_with_widgets_at, open,
-    open_with_widgets, past, past_with_widgets, snapshot_due,
+    open_with_widgets, past, past_with_widgets, replayed_with_widgets_at, snapshot_due,
 };
 pub use read::{Direction, PAGE_CAP_BYTES, Page};
 pub use recall::Recall;
@@ -267,7 +267,7 @@ pub struct Upload(pub u64);
 #[async_trait]
 pub trait Search: Send + Sync {
     /// A page of hits. The index has caught up with every append that returned before, unless the
-    /// store is read-only: then [`Search::index_lag`] is the number of entries not searched.
+    /// store cannot be written now: then [`Search::index_lag`] is the number of entries not searched.
     ///
     /// Hits come by conversation, the newest in this store first, and within one the newest entry
     /// first. An entry that forks share is a hit of the conversation that wrote it; in a search of
@@ -279,8 +279,8 @@ pub trait Search: Send + Sync {
 
     /// For each entry of a conversation that has words, up to `most` after a place, the checksum
     /// of its terms as they are in the index (see [`crate::search::checksum`]). Shared entries of a
-    /// fork are among them. Refused ([`StoreError::ReadOnly`]) if the index lags behind and cannot be
-    /// written.
+    /// fork are among them. An error ([`StoreError::refuses_writes`]) if the index lags behind and
+    /// cannot be written now.
     async fn index_checksums(
         &self,
         id: ConversationId,

@@ -598,7 +598,7 @@ pub(crate) struct Verify {
     #[arg(long)]
     pub(crate) all: bool,
 
-    /// Also check the rules, sums, outline, attachments and search index
+    /// Also check the rules, sums, outline, attachments, search index, inbox and snapshots
     #[arg(long)]
     pub(crate) deep: bool,
 }

@@ -32,11 +32,16 @@ mod wire;
 mod workspace;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use crate::args::{Chat, Command, Dev, Wire};
 use crate::compose::Parts;
 use crate::config::Config;
+use crate::outage::{Outage, is_locked};
 use crate::view::{View, remark};
+
+/// How long to wait before a locked database is opened again.
+const OPEN_AGAIN: Duration = Duration::from_secs(1);
 
 /// Runs a command.
 pub(crate) async fn run(
@@ -68,6 +73,8 @@ pub(crate) async fn run(
             remark(&format!("the database is opened only to be read: {why}"));
         }
         parts
+    } else if matches!(command, None | Some(Command::Chat(_) | Command::Watch(_))) {
+        open_once_unlocked(config).await?
     } else {
         Parts::open(config)?
     };
@@ -119,6 +126,21 @@ pub(crate) async fn run(
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Opens the database; waits while another process has it locked.
+async fn open_once_unlocked(config: &Config) -> anyhow::Result<Parts> {
+    let mut outage = Outage::default();
+    loop {
+        match Parts::open(config) {
+            Err(error) if is_locked(&error) => outage.note(error)?,
+            opened => {
+                outage.end();
+                return opened;
+            }
+        }
+        tokio::time::sleep(OPEN_AGAIN).await;
+    }
 }
 
 /// Whether a command needs no more than to read the database.

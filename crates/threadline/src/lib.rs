@@ -36,7 +36,7 @@ pub use threadline_tools as tools;
 mod setup;
 mod turn;
 
-pub use setup::{Setup, sqlite, sqlite_read_only};
+pub use setup::{Setup, built_in_widgets, sqlite, sqlite_read_only};
 pub use threadline_tools::typed::tool;
 pub use turn::{AskError, Ending, ask, asked, asked_for, busy, ending, item};
 

@@ -38,6 +38,11 @@ impl Outage {
     }
 }
 
+/// Whether an error says that another process has the database locked.
+pub(crate) fn is_locked(error: &anyhow::Error) -> bool {
+    matches!(error.chain().find_map(store_error), Some(StoreError::Busy))
+}
+
 /// Whether an error may be gone after a while: the database is locked, the disk is full, the file
 /// cannot be reached or written.
 pub(crate) fn passes(error: &anyhow::Error) -> bool {

@@ -51,6 +51,19 @@ pub struct Setup {
     pub secrets: Arc<Secrets>,
 }
 
+/// The widgets that come with Threadline.
+///
+/// Short and common ones first, the agent's own and longest last. Screens are sent once and then
+/// stay as they are, so the order costs no prefix.
+pub fn built_in_widgets() -> Vec<Box<dyn Widget>> {
+    vec![
+        Box::new(Clock::new()),
+        Box::new(Board::new()),
+        Box::new(Resources::new()),
+        Box::new(Notebook::new()),
+    ]
+}
+
 impl Setup {
     /// What needs no key and no network: the built-in model, a calculator, reading one's own thread
     /// again, and on the screen a clock, the task board, what is shared, the memory notebook.
@@ -60,14 +73,7 @@ impl Setup {
             provider: Arc::new(Guide::default()),
             models: Arc::new(StaticModels::new([Guide::target()])),
             tools: vec![Arc::new(Calculator::new()), Arc::new(Recall::new())],
-            // Short and common things first, the agent's own and longest last. Screens are sent
-            // once and then stay as they are, so the order costs no prefix.
-            widgets: vec![
-                Box::new(Clock::new()),
-                Box::new(Board::new()),
-                Box::new(Resources::new()),
-                Box::new(Notebook::new()),
-            ],
+            widgets: built_in_widgets(),
             limits: Limits::default(),
             policy: Vec::new(),
             workspace: None,

@@ -5,9 +5,8 @@ use super::setting::Setting;
 use super::{Circumstances, Driver};
 use crate::drive::place::{Beside, Sheet};
 use crate::history::History;
-use crate::history::fact::{AgentJoined, WorkspaceSet};
+use crate::history::fact::{AgentJoined, Fact, Note, WorkspaceSet};
 use crate::id::AgentId;
-use crate::tool::Handling;
 
 /// Why a conversation cannot be driven in the folder of this process, if it cannot.
 pub fn workspace_refusal(
@@ -40,10 +39,7 @@ fn needs_workspace(history: &History, setting: &Setting) -> bool {
 impl Setting {
     /// Whether an agent has a tool that works in a folder.
     pub fn works_in_folder(&self, joined: &AgentJoined) -> bool {
-        self.tools_of(joined).iter().any(|tool| match tool.handling {
-            Handling::Run(rules) => rules.in_workspace,
-            Handling::Recorded => false,
-        })
+        self.tools_of(joined).iter().any(|tool| tool.handling.in_workspace())
     }
 }
 
@@ -55,9 +51,23 @@ impl Driver {
         let Some(here) = &self.setting.workspace else { return };
         let is_new = recorded(history).is_none_or(|recorded| recorded != here);
         if is_new && needs_workspace(history, &self.setting) {
-            let here = here.clone();
+            let text = format!(
+                "{} is another folder than before; approvals that were given for the old one do \
+                 not count any more",
+                here.path
+            );
+            let was_another = recorded(history).is_some_and(|recorded| recorded.path == here.path);
+            let warning =
+                was_another.then(|| Note { category: "folder".into(), text: text.into() });
             // A batch that is full takes it the next time.
-            drop(sheet.place(AgentId::CONVERSATION, here, Beside::default()));
+            let before = sheet.mark();
+            let mut place =
+                |fact: Fact| sheet.place(AgentId::CONVERSATION, fact, Beside::default());
+            let placed = place(here.clone().into()).is_ok()
+                && warning.is_none_or(|warning| place(warning.into()).is_ok());
+            if !placed {
+                sheet.back_to(before);
+            }
         }
     }
 }

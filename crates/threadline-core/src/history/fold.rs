@@ -11,8 +11,8 @@ use super::batch::{Interaction, LastMessage, MessageKind};
 use super::counts::{Counts, one_line};
 use super::entry::Entry;
 use super::fact::{
-    AgentJoined, CallMode, Described, EndReason, Fact, Input, Invocation, InvocationFailed, Output,
-    Purpose, Recap, Sender, Stop, TimerSet, ToolResults, Usage,
+    AgentJoined, CallMode, Described, EndReason, Fact, Input, Invocation, InvocationFailed, Money,
+    Output, Purpose, Recap, Sender, Stop, TimerSet, ToolResults, Usage,
 };
 use super::rule::Rule;
 use super::sections::{Level, Levels, render};
@@ -57,13 +57,13 @@ impl Ledger {
     /// Takes an entry into what is never taken back.
     pub(super) fn apply(&mut self, entry: &Entry) -> Result<(), Rule> {
         match &entry.fact {
-            Fact::Output(output) => self.spend(output.usage, output.cost),
+            Fact::Output(output) => self.spend(output.usage, output.cost)?,
             Fact::InvocationFailed(failed) => {
-                self.spend(failed.usage.unwrap_or_default(), failed.cost);
+                self.spend(failed.usage.unwrap_or_default(), failed.cost)?;
             }
-            Fact::Recap(recap) => self.spend(recap.usage.unwrap_or_default(), recap.cost),
+            Fact::Recap(recap) => self.spend(recap.usage.unwrap_or_default(), recap.cost)?,
             Fact::Described(described) => {
-                self.spend(described.usage.unwrap_or_default(), described.cost);
+                self.spend(described.usage.unwrap_or_default(), described.cost)?;
             }
             Fact::PolicySet(policy) => {
                 if self.policies.len() >= POLICIES_CAP {
@@ -85,7 +85,10 @@ impl Ledger {
         Ok(())
     }
 
-    fn spend(&mut self, usage: Usage, cost: Option<super::fact::Money>) {
+    fn spend(&mut self, usage: Usage, cost: Option<Money>) -> Result<(), Rule> {
+        if let Some(cost) = cost.filter(|cost| *cost > Money::SUM_CAP) {
+            return Err(Rule::Cost(cost));
+        }
         let add = |to: &mut Option<u64>, more: Option<u64>| {
             if let Some(more) = more {
                 *to = Some(to.unwrap_or(0).saturating_add(more));
@@ -98,6 +101,7 @@ impl Ledger {
         add(&mut self.usage.cache_write, usage.cache_write);
         add(&mut self.usage.reasoning, usage.reasoning);
         self.cost = self.cost.plus(cost.unwrap_or_default());
+        Ok(())
     }
 }
 

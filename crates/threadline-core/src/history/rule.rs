@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::fact::Status;
+use super::fact::{Money, Status};
 use super::metadata::MetadataRefused;
 use crate::id::{AgentId, CallId, Seq};
 
@@ -59,6 +59,9 @@ pub enum Rule {
     /// An invocation is asked for something.
     #[error("invocation {0} is not under way")]
     NotInvoking(Seq),
+    /// A cost is one that a store can hold.
+    #[error("a cost of {} billionths of a dollar cannot be right", .0.0)]
+    Cost(Money),
     /// A call is open.
     #[error("call {0} is not open")]
     NotOpen(CallId),

@@ -44,7 +44,7 @@ pub fn cost(prices: &[Price], usage: &Usage) -> Option<Money> {
         .saturating_add(at(written, price.cache_write.unwrap_or(price.input)))
         .saturating_add(at(usage.output, price.output));
     let sum = sum.saturating_add(PRICED / 2) / PRICED;
-    Some(Money(u64::try_from(sum).unwrap_or(u64::MAX)))
+    Some(Money(u64::try_from(sum).unwrap_or(u64::MAX)).min(Money::SUM_CAP))
 }
 
 impl Target {
@@ -114,7 +114,7 @@ mod tests {
             cached_input: None,
             cache_write: None,
         };
-        assert_eq!(cost(&[price], &usage), Some(Money(u64::MAX)));
+        assert_eq!(cost(&[price], &usage), Some(Money::SUM_CAP));
     }
 
     #[test]

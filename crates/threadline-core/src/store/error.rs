@@ -158,6 +158,11 @@ impl StoreError {
         }
     }
 
+    /// Whether the store cannot be written now, which says nothing about reading it.
+    pub fn refuses_writes(&self) -> bool {
+        matches!(self, Self::Busy | Self::Full | Self::ReadOnly(_))
+    }
+
     /// What is damaged, if that is the error.
     pub fn damage(&self) -> Option<&str> {
         match self {

@@ -103,8 +103,9 @@ pub async fn open_with_widgets(
     if let Some(why) = conversation.damage {
         return Err(StoreError::DamagedConversation { id, why }.into());
     }
+    let newest = base(store, id, conversation.head).await?;
     let (history, widgets, folded) =
-        folded_to(store, id, conversation.head, counter, registry).await?;
+        folded_to(store, id, conversation.head, counter, registry, newest).await?;
     if history.head_hash() != conversation.head_hash {
         let why = format!("entry {} is not the last entry that was written", conversation.head);
         return Err(StoreError::DamagedConversation { id, why }.into());
@@ -141,19 +142,33 @@ pub async fn history_with_widgets_at(
     counter: &dyn TokenCounter,
     registry: &Arc<Registry>,
 ) -> Result<(History, Widgets), OpenError> {
-    let (history, widgets, _) = folded_to(store, id, at, counter, registry).await?;
+    let newest = base(store, id, at).await?;
+    let (history, widgets, _) = folded_to(store, id, at, counter, registry, newest).await?;
     Ok((history, widgets))
 }
 
-/// The same, and how many entries had to be folded.
+/// The same from the entries alone, without any snapshot.
+pub async fn replayed_with_widgets_at(
+    store: &dyn Store,
+    id: ConversationId,
+    at: Seq,
+    counter: &dyn TokenCounter,
+    registry: &Arc<Registry>,
+) -> Result<(History, Widgets), OpenError> {
+    let nothing = Base::nothing();
+    let (history, widgets, _) = folded_to(store, id, at, counter, registry, nothing).await?;
+    Ok((history, widgets))
+}
+
+/// The same from what a snapshot holds, and how many entries had to be folded.
 async fn folded_to(
     store: &dyn Store,
     id: ConversationId,
     at: Seq,
     counter: &dyn TokenCounter,
     registry: &Arc<Registry>,
+    newest: Base,
 ) -> Result<(History, Widgets, usize), OpenError> {
-    let newest = base(store, id, at).await?;
     let mut base = newest.clone();
     let path = loop {
         match path_since(store, id, base.history.head(), at).await? {
@@ -351,6 +366,10 @@ struct Base {
 }
 
 impl Base {
+    fn nothing() -> Self {
+        Self { history: History::new(), widgets: BTreeMap::new() }
+    }
+
     /// Whether it has the screens of agents' newest turns, as far as there can be any. They are shown
     /// until the next turn begins, also after the turn has ended.
     fn tells_screens(&self, registry: &Registry) -> bool {
@@ -369,7 +388,7 @@ async fn base(store: &dyn Store, id: ConversationId, at_most: Seq) -> Result<Bas
         // Of another version, or unreadable: an older one may do.
         at_most = snapshot.seq.before();
     }
-    Ok(Base { history: History::new(), widgets: BTreeMap::new() })
+    Ok(Base::nothing())
 }
 
 /// The part of the path to an entry that comes after an earlier one; the error is the last place

@@ -1,11 +1,13 @@
 //! Verifying: whether what is stored is what was written, and what is derived from it is true.
 
+mod contexts;
 mod look;
 mod passed;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
+pub use contexts::compare_contexts;
 use look::{Inside, Lookers, Sheaf};
 use passed::{Folded, Passed};
 
@@ -50,8 +52,8 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// Entries of a newer version, which were kept but not understood.
     pub unrecognised: u64,
-    /// Whether the search index was left out, because it lags behind and the store can only be
-    /// read.
+    /// Whether the search index was left out, because it lags behind and the store cannot be
+    /// written now.
     pub index_skipped: bool,
 }
 
@@ -419,7 +421,7 @@ impl<'a> Deep<'a> {
     async fn next_indexed(&mut self) -> Result<(), StoreError> {
         if let Some(coming) = self.index.advance() {
             let page = match coming.answer().await {
-                Err(StoreError::ReadOnly(_)) => {
+                Err(error) if error.refuses_writes() => {
                     self.compares_index = false;
                     return Ok(());
                 }

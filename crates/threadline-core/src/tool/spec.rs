@@ -34,6 +34,16 @@ pub enum Handling {
     Run(RunRules),
 }
 
+impl Handling {
+    /// Whether calls work in the conversation's folder.
+    pub fn in_workspace(&self) -> bool {
+        match self {
+            Self::Run(rules) => rules.in_workspace,
+            Self::Recorded => false,
+        }
+    }
+}
+
 /// How a tool's calls are run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunRules {

@@ -22,8 +22,10 @@ use super::segments::Segment;
 #[async_trait]
 impl Search for SqliteStore {
     async fn search(&self, query: &Query) -> Result<Vec<Hit>, StoreError> {
-        if self.writer.is_some() {
-            self.catch_up().await?;
+        match self.catch_up().await {
+            // What is in the index can still be searched.
+            Err(error) if error.refuses_writes() => {}
+            caught_up => caught_up?,
         }
         let (tenant, query) = (self.tenant, query.clone());
         self.read_store("search", move |connection| search(connection, tenant, &query)).await

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use threadline::{busy, item};
+use threadline::{Setup, busy, item};
+use threadline_core::history::History;
 use threadline_core::history::fact::Fact;
 use threadline_core::history::state::Agent;
 use threadline_core::id::{AgentId, ConversationId};
 use threadline_core::inbox::{Body, Item};
 use threadline_core::store::{self, StoreError, verified_entry};
-use threadline_runtime::{DriveError, Stepped};
+use threadline_runtime::{DriveError, Runtime, Stepped};
 use tokio::time::{Instant, sleep};
 
 use super::change::is_driven;
@@ -47,7 +48,8 @@ pub(crate) async fn run(
         parts.store.enqueue(id, item).await?;
     }
     if !items.is_empty() {
-        stop(parts, config, id, &items).await?;
+        let setup = stopping_setup(parts, config, &history, &agents)?;
+        stop(parts, setup.runtime()?, id, &items).await?;
     }
     let mut stopped = Vec::new();
     for (agent, item) in agents.iter().zip(&items) {
@@ -57,17 +59,35 @@ pub(crate) async fn run(
     tell(id, &stopped, view)
 }
 
+/// What stops turns here. Where every turn is stopped, no call runs any more and no folder is needed:
+/// then it can be done from any folder.
+fn stopping_setup(
+    parts: &Parts,
+    config: &Config,
+    history: &History,
+    agents: &[AgentId],
+) -> anyhow::Result<Setup> {
+    let mut setup = parts.setup(config, Parts::offer(config)?, None, &Bounds::default())?;
+    let is_here = history.ledger().workspace.as_ref().map(|set| &set.path)
+        == setup.workspace.as_ref().map(|here| &here.path);
+    if !is_here && busy(history).all(|agent| agents.contains(&agent)) {
+        setup.tools.retain(|tool| !tool.spec().handling.in_workspace());
+        setup.workspace = None;
+    }
+    Ok(setup)
+}
+
 /// Waits until turns were stopped by whoever drives them, or stops them here if nobody does.
 async fn stop(
     parts: &Parts,
-    config: &Config,
+    runtime: Runtime,
     id: ConversationId,
     items: &[Item],
 ) -> anyhow::Result<()> {
     let until = Instant::now() + DELIVERY;
     while !all_taken(parts, id, items).await? {
         if !is_driven(parts, id).await? {
-            Box::pin(stop_here(parts, config, id, items)).await?;
+            Box::pin(stop_here(parts, &runtime, id, items)).await?;
             continue;
         }
         anyhow::ensure!(
@@ -87,12 +107,11 @@ async fn stop(
 /// Stops turns that nobody drives.
 async fn stop_here(
     parts: &Parts,
-    config: &Config,
+    runtime: &Runtime,
     id: ConversationId,
     items: &[Item],
 ) -> anyhow::Result<()> {
-    let setup = parts.setup(config, Parts::offer(config)?, None, &Bounds::default())?;
-    let mut drive = match setup.runtime()?.drive(id).await {
+    let mut drive = match runtime.drive(id).await {
         // Someone was faster.
         Err(DriveError::Store(StoreError::Held { .. })) => return Ok(()),
         drive => drive?,

@@ -101,12 +101,10 @@ async fn read(parts: &Parts, hit: &Hit) -> anyhow::Result<Read> {
 
 /// Says how many entries were not searched, where the index lags behind and cannot be written.
 async fn tell_unsearched(parts: &Parts) -> anyhow::Result<()> {
-    if parts.only_to_read.is_some() {
-        let lag = parts.store.index_lag().await?;
-        if lag > 0 {
-            let entries = counted(lag, "entry is", "entries are");
-            remark(&format!("{entries} not in the search index yet and could not be searched"));
-        }
+    let lag = parts.store.index_lag().await?;
+    if lag > 0 {
+        let entries = counted(lag, "entry is", "entries are");
+        remark(&format!("{entries} not in the search index yet and could not be searched"));
     }
     Ok(())
 }

@@ -4,13 +4,17 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use threadline_core::id::Seq;
-use threadline_core::store::verify::{Depth, FINDINGS_CAP, Finding, Report, verify};
-use threadline_core::store::{Conversation, Filter, Listing, Sort, StoreError};
+use threadline_core::store::verify::{
+    Depth, FINDINGS_CAP, Finding, Report, compare_contexts, verify,
+};
+use threadline_core::store::{Conversation, Filter, Listing, OpenError, Sort, StoreError};
+use threadline_core::widget::Registry;
 
 use crate::args::Verify;
 use crate::compose::Parts;
 use crate::json;
 use crate::view::{Line, Progress, View, counted, grouped};
+use threadline::built_in_widgets;
 
 /// How many conversations are listed at a time.
 const PAGE: usize = 200;
@@ -62,7 +66,7 @@ async fn one(
     let (id, counter) = (conversation.id, Arc::new(parts.counter));
     let verified = verify(&*parts.store, id, depth, counter, &mut |n| progress.at(n)).await;
     drop(progress);
-    let report = match (verified, &conversation.damage) {
+    let mut report = match (verified, &conversation.damage) {
         // One whose id cannot be read is found by no other name.
         (Err(StoreError::NotFound(_)), Some(damage)) => {
             let finding = Finding { seq: Seq::ZERO, what: damage.clone() };
@@ -70,10 +74,26 @@ async fn one(
         }
         (report, _) => report?,
     };
+    if depth == Depth::Deep && report.is_sound() {
+        report.findings = compare(parts, conversation).await?;
+    }
     if !view.json {
         print(conversation, &report, view)?;
     }
     Ok((conversation.clone(), report))
+}
+
+/// Compares what models see with the snapshots that are kept and without them.
+async fn compare(parts: &Parts, conversation: &Conversation) -> anyhow::Result<Vec<Finding>> {
+    let (store, id, at) = (&*parts.store, conversation.id, conversation.head);
+    let registry = Arc::new(Registry::new(built_in_widgets())?);
+    match compare_contexts(store, id, at, &parts.counter, &registry).await {
+        // A change of a widget that only a newer version understands: all else is compared.
+        Err(OpenError::Widget { .. }) => {
+            Ok(compare_contexts(store, id, at, &parts.counter, &Arc::default()).await?)
+        }
+        findings => Ok(findings?),
+    }
 }
 
 fn print(conversation: &Conversation, report: &Report, view: &mut View) -> anyhow::Result<()> {
@@ -101,7 +121,8 @@ fn print(conversation: &Conversation, report: &Report, view: &mut View) -> anyho
         view.line(&Line::new().dim(format!("  only the first {FINDINGS_CAP} findings are told")))?;
     }
     if report.index_skipped {
-        let text = "  the search index lags behind and was not compared: the file can only be read";
+        let text =
+            "  the search index lags behind and was not compared: the file cannot be written now";
         view.line(&Line::new().dim(text))?;
     }
     if report.unrecognised > 0 {

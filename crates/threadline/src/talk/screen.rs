@@ -313,7 +313,7 @@ impl<'a> Screen<'a> {
                 self.tell_of(agent, line.plain(format!(" {words}")))?;
                 self.say_held(cast)
             }
-            Fact::Note(note) if matches!(&*note.category, "refused" | "alone") => {
+            Fact::Note(note) if matches!(&*note.category, "refused" | "alone" | "folder") => {
                 self.tell(Line::new().dim(format!("· {}", one_line(&note.text, LINE_CAP))))
             }
             fact => match elsewhere(cast, agent, fact) {

@@ -175,6 +175,20 @@ fn a_fork_has_no_more_authority_than_its_parent() {
     assert!(home.ledger().is_empty());
 }
 
+/// The process ended between the answer and the call.
+#[test]
+fn an_approval_that_is_used_after_its_deadline_does_not_count() {
+    for (until, status, ran) in [("2126", "success", 1), ("2026", "skipped", 0)] {
+        let home = imported(&APPROVED.replace("2126", until), &["--trusted"]);
+        home.run(&["resume", TALK]);
+        assert_eq!(home.bodies(TALK, "tool_finished")[0]["status"], status);
+        assert_eq!(home.ledger().len(), ran);
+        let shown = home.run(&["show", TALK, "--all"]).ok();
+        let expired = shown.contains("not run: its approval was not used before it expired");
+        assert_eq!(expired, ran == 0, "{shown}");
+    }
+}
+
 /// Runs the program in a folder of the home.
 fn run_in(home: &Home, folder: &str, arguments: &[&str]) -> Ran {
     fs::create_dir_all(home.path(folder)).unwrap();
@@ -218,7 +232,9 @@ fn another_folder_at_the_same_path_voids_open_approvals() {
     let home = asks_to_write();
     approve(&home, "a");
     fs::rename(home.path("a"), home.path("old")).unwrap();
-    assert_eq!(run_in(&home, "a", &["resume", "last"]).code, 4, "a person is asked again");
+    let resumed = run_in(&home, "a", &["resume", "last"]);
+    assert_eq!(resumed.code, 4, "a person is asked again");
+    assert!(resumed.told().contains("~/a is another folder than before"), "{resumed:?}");
     assert!(!home.path("a/x.txt").exists());
     assert_eq!(home.bodies("last", "workspace_set").len(), 2);
     approve(&home, "a");
@@ -246,6 +262,16 @@ fn a_conversation_can_be_bound_to_another_folder() {
 }
 
 #[test]
+fn a_turn_can_be_cancelled_from_any_folder() {
+    let home = asks_to_write();
+    approve(&home, "a");
+    assert_eq!(run_in(&home, "b", &["cancel", "last"]).ok(), "stopped: assistant\n");
+    assert_eq!(home.bodies("last", "turn_ended")[0]["reason"], "cancelled");
+    run_in(&home, "a", &["resume", "last"]);
+    assert!(!home.path("a/x.txt").exists() && !home.path("b/x.txt").exists());
+}
+
+#[test]
 fn a_denial_overrides_an_approval_that_was_not_used() {
     let home = Home::new();
     home.follows("turn\n call dev_ask {\"line\":\"x\"}\nthen\n say done\n");
@@ -258,29 +284,6 @@ fn a_denial_overrides_an_approval_that_was_not_used() {
     assert!(home.ledger().is_empty());
     let finished = home.bodies("last", "tool_finished");
     assert_eq!(finished[0]["status"], "skipped");
-}
-
-/// Sets columns of all conversations.
-fn set(home: &Home, columns: &str) {
-    let connection = rusqlite::Connection::open(home.database()).unwrap();
-    connection.execute_batch(&format!("UPDATE conversation SET {columns}")).unwrap();
-}
-
-#[test]
-fn a_conversation_whose_driver_died_three_times_is_parked_until_it_is_resumed() {
-    let home = Home::new();
-    home.follows("turn\n say half an answ\n hang\n");
-    let run = home.start(&["run", "go"]);
-    home.await_entry(&run.id, "invocation_started");
-    let id = run.kill();
-    home.follows("turn\n say a whole answer\n");
-    set(&home, "deaths = 3, claim = NULL");
-    assert_eq!(home.run(&["resume", "--all"]).ok(), "nothing is unfinished\n");
-    let listed = home.run(&["list"]).ok();
-    assert!(listed.contains("parked: its driver died 3 times at the same step"), "{listed}");
-    assert_eq!(home.run(&["resume", &id]).ok(), "a whole answer\n");
-    let listed = home.run(&["list"]).ok();
-    assert!(!listed.contains("parked"), "{listed}");
 }
 
 #[test]

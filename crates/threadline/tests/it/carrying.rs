@@ -220,7 +220,7 @@ fn costs_at_the_limits_are_summed() {
         )
     };
     let mut story = "@ planner joins primary\n".to_owned();
-    for cost in [1 << 63, u64::MAX, 1] {
+    for cost in [Money::SUM_CAP.0, Money::SUM_CAP.0, 1] {
         story.push_str("user: what does it cost?\n");
         story.push_str(&output(cost));
     }
@@ -245,6 +245,28 @@ fn costs_at_the_limits_are_summed() {
     }
     assert_eq!(cost(&home), i64::MAX);
     home.run(&["verify", "--all", "--deep"]).ok();
+}
+
+#[test]
+fn a_cost_that_no_store_can_hold_is_refused() {
+    let records = records_of("@ planner joins primary\nuser: hello\nplanner asks scripted/m1");
+    let last = records.last().unwrap();
+    let seq = last.open().unwrap().seq.next();
+    let output = Output {
+        blocks: Vec::new(),
+        invocation: invocation(),
+        stop: Stop::Done,
+        usage: Usage::default(),
+        cost: Some(Money(1 << 63)),
+    };
+    let fact = Fact::Output(output);
+    let dear = Record::seal(&Entry { seq, agent: AgentId(1), fact, ..entry() }, [7; 16], last.hash);
+    let home = Home::new();
+    home.write("dear", export_of_records(&[&*records, &[dear.unwrap()]].concat()));
+    let told = home.run(&["import", "dear"]).fails(1);
+    assert!(told.contains("a cost of 9223372036854775808 billionths of a dollar"), "{told}");
+    assert!(told.contains(&format!("entry {seq}")), "{told}");
+    assert_eq!(home.run(&["list", "--json"]).json()["conversations"].as_array().unwrap().len(), 0);
 }
 
 fn records_of(story: &str) -> Vec<Record> {

@@ -71,7 +71,7 @@ fn an_effect_happens_once_although_it_was_killed() {
 
 #[test]
 fn a_stopped_run_is_cancelled_on_record() {
-    for signal in ["-INT", "-TERM"] {
+    for signal in ["-INT", "-TERM", "-HUP"] {
         let home = Home::new();
         home.follows(HANGS);
         let run = home.start(&["run", "go"]);

@@ -26,6 +26,8 @@ mod hostile;
 mod kills;
 mod moving;
 mod noting;
+#[cfg(unix)]
+mod parking;
 mod pipes;
 mod policies;
 #[cfg(unix)]
@@ -36,6 +38,7 @@ mod recapping;
 mod running;
 mod seeing;
 mod settings;
+mod snapshots;
 mod stories;
 mod terminal;
 mod together;

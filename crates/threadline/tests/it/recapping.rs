@@ -32,6 +32,16 @@ fn a_recap_stands_for_all_but_the_newest_exchange_until_it_is_taken_back() {
     assert!(seen.contains("the harbour opens at seven in the morning, remember"), "{seen}");
 }
 
+/// Longer than a change of a conversation that another process drives is waited for.
+#[test]
+fn a_recap_may_take_its_time() {
+    let home = Home::with(LONG);
+    let text = "src/main.rs, ticket ORD-1234 of Ada Lovelace, the harbour at seven";
+    home.follows(&format!("turn else\n wait 11000\n say {text}\n"));
+    let recap = home.run(&["recap", TALK, "--json"]).json();
+    assert_eq!(recap["text"], text, "{recap}");
+}
+
 #[test]
 fn what_cannot_be_recapped_is_told_and_taken_out_of_the_inbox() {
     let home = Home::with("@ planner joins primary\nuser: hello\nplanner: hi");

@@ -39,6 +39,7 @@ const STORIES: &[&str] = &[
     "@ a joins\nuser: do it\na: → x {}\na ends cancelled",
     "@ a joins\na: unasked",
     "@ a joins\na asks",
+    "@ a joins\n! #0 described {\"title\":\"dear\",\"cost\":9223372036854775808}",
     "@ a joins\nuser: hello\na: hello\na: hello again",
     "@ a joins\nuser: hello\na: → x {}\na asks",
     "@ a joins\nuser: hello\na failed busy",
@@ -115,6 +116,7 @@ fn each_rule_is_broken_by_a_story() {
     the calls of output 3 are not sealed: no input lands before they are
     an output answers an input or sealed results; nothing waits for one
     an output answers an input or sealed results; nothing waits for one
+    a cost of 9223372036854775808 billionths of a dollar cannot be right
     an output answers an input or sealed results; nothing waits for one
     an output answers an input or sealed results; nothing waits for one
     invocation 0 is not under way
@@ -337,10 +339,11 @@ fn broken(told: Result<(), Mistake>) -> Rule {
 }
 
 /// The names of all rules, in order.
-const NAMES: [&str; 29] = [
+const NAMES: [&str; 30] = [
     "attempt",
     "call_name",
     "conversation",
+    "cost",
     "cut_off",
     "dense",
     "empty_input",
@@ -380,6 +383,7 @@ fn name(rule: &Rule) -> &'static str {
         Rule::EmptyInput => "empty_input",
         Rule::Unsealed(_) => "unsealed",
         Rule::Unasked => "unasked",
+        Rule::Cost(_) => "cost",
         Rule::NotInvoking(_) => "not_invoking",
         Rule::NotOpen(_) => "not_open",
         Rule::CallName { .. } => "call_name",
