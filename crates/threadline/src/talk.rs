@@ -28,6 +28,7 @@ use threadline_runtime::{News, Runtime, Settled, WatchError, Watcher};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::outage::Outage;
+use crate::view::{Line, aside};
 use crate::words;
 
 pub(crate) use cast::{Cast, EVERYONE, To, Unheard};
@@ -42,6 +43,8 @@ const MESSAGE_CAP_BYTES: usize = 64 * 1024;
 const DELIVERY: Duration = Duration::from_secs(10);
 /// How long to wait before looking again.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// How long recording something may take before that is said.
+const SLOW: Duration = Duration::from_secs(3);
 /// How many bits of answers are kept until they can be shown.
 const BITS_CAP: usize = 4_096;
 /// How often to look for what other processes do with the conversation.
@@ -148,7 +151,7 @@ impl Talk {
         let items = said(self.store(), &self.cast, to, text, route).await?;
         for item in &items {
             self.own.keys.push(Arc::clone(&item.client_key));
-            self.runtime.submit(self.id, item).await?;
+            self.keep(item).await?;
         }
         Ok(items)
     }
@@ -173,7 +176,7 @@ impl Talk {
         let input = Input { route, ..message(self.store(), text).await? };
         let item = Item { to: Some(agent), mode: Mode::Steer, ..item(Body::Input(input)) };
         self.own.keys.push(Arc::clone(&item.client_key));
-        self.runtime.submit(self.id, &item).await?;
+        self.keep(&item).await?;
         Ok(())
     }
 
@@ -182,13 +185,25 @@ impl Talk {
         let input = Input { from: Sender::System, ..Input::from_person("go on") };
         let item = item(Body::Input(input));
         self.own.keys.push(Arc::clone(&item.client_key));
-        self.runtime.submit(self.id, &item).await?;
+        self.keep(&item).await?;
         Ok(item)
+    }
+
+    /// Submits an item; it is durable once this returns. Says so if that takes long.
+    async fn keep(&self, item: &Item) -> Result<(), StoreError> {
+        let submitted = self.runtime.submit(self.id, item);
+        tokio::pin!(submitted);
+        tokio::select! {
+            kept = &mut submitted => return kept.map(drop),
+            () = sleep(SLOW) => {}
+        }
+        aside(Line::new().dim("· not recorded yet: another process may have locked the database"));
+        submitted.await.map(drop)
     }
 
     /// Puts something into the inbox and has it taken.
     pub(crate) async fn submit(&self, body: Body) -> anyhow::Result<()> {
-        self.runtime.submit(self.id, &item(body)).await?;
+        self.keep(&item(body)).await?;
         Ok(())
     }
 
@@ -197,7 +212,7 @@ impl Talk {
     pub(crate) async fn change(&mut self, body: Body) -> anyhow::Result<Seq> {
         let rewinds = matches!(body, Body::Command(Command::Rewind { .. }));
         let item = item(body);
-        self.runtime.submit(self.id, &item).await?;
+        self.keep(&item).await?;
         let waits = || self.runtime.is_held_elsewhere(self.id);
         let seq = delivered(self.store(), self.id, &item, waits).await?;
         // A rewind also settles what it took back.
@@ -240,7 +255,7 @@ impl Talk {
         let cancel = item(Body::Cancel);
         let items = if agents.is_empty() { vec![cancel] } else { cancel.to_each(agents) };
         for item in &items {
-            self.runtime.submit(self.id, item).await?;
+            self.keep(item).await?;
         }
         Ok(())
     }

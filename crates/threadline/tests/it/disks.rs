@@ -190,7 +190,7 @@ fn chat_survives_a_locked_database() {
     locking.busy_timeout(Duration::from_secs(5)).unwrap();
     locking.execute_batch("BEGIN IMMEDIATE").unwrap();
     writeln!(input, "add 3 and 4").unwrap();
-    let line = told.find(|line| line.as_ref().is_ok_and(|line| line.contains("locked")));
+    let line = told.find(|line| line.as_ref().is_ok_and(|line| line.contains("not recorded yet")));
     assert!(line.is_some());
     locking.execute_batch("ROLLBACK").unwrap();
     writeln!(input, "add 40 and 2").unwrap();

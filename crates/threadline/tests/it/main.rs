@@ -18,6 +18,7 @@ mod crashing;
 mod disks;
 mod documented;
 mod examples;
+mod exports;
 mod faults;
 #[cfg(unix)]
 mod file_modes;
