@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{Conversation, Lease, Origin, Page, Store, StoreError, verified_records};
+use super::{
+    Conversation, Lease, Origin, Page, Store, StoreError, verified_page, verified_records,
+};
 use crate::history::batch::Batch;
 use crate::history::entry::Entry;
 use crate::history::fact::{Digest, Fact};
@@ -213,7 +215,8 @@ pub async fn past(
 /// What a fork at an entry begins with: the history there, and what became later of open calls.
 ///
 /// A fork has no more authority than its parent: if policies and approvals before that entry confer
-/// nothing in the parent, the history is that of an import.
+/// nothing in the parent, the history is that of an import. The newest entries that it shares are
+/// verified, a page of them: what lies further back is verified when it is read.
 pub async fn fork_base(
     store: &dyn Store,
     id: ConversationId,
@@ -221,6 +224,7 @@ pub async fn fork_base(
     counter: &dyn TokenCounter,
 ) -> Result<(History, Aftermath), OpenError> {
     let (past, aftermath) = past(store, id, at, counter).await?;
+    verified_page(store, id, &Page::backward(at, PAGE)).await?;
     let (_, parent) = open(store, id, counter).await?;
     let is_void = parent.is_import() || parent.ledger().authority_reset > at;
     Ok((if is_void { past.into_import() } else { past }, aftermath))

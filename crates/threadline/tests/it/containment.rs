@@ -436,6 +436,7 @@ fn damaged_one_is_stopped(fifty: &Fifty, way: &Way) {
                 let told = fails(&["context", id]).err;
                 assert!(told.contains("entry "), "{}: {told}", way.name);
                 fails(&["export", id]);
+                fails(&["fork", id]);
                 fails(&["fork", id, "--at", &fifty.entry.to_string()]);
                 fails(&["rewind", id, "--to", &fifty.entry.to_string()]);
                 fails(&["run", "add 1 and 2", "--continue", id]);
