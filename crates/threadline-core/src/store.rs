@@ -4,7 +4,6 @@
 //! what was exported elsewhere. A store is held as `Arc<dyn Storage>`. One conformance suite
 //! (`threadline_testing::store_suite`) says what all of them must do.
 
-mod ahead;
 mod chain;
 mod error;
 mod gather;

@@ -120,7 +120,7 @@ impl Content {
     }
 
     fn check_batch_attachments(&self, batch: &Batch) -> Result<(), StoreError> {
-        self.check_attachments(batch.entries.iter().flat_map(|placed| placed.entry.attachments()))
+        self.check_attachments(batch.attachments.iter().copied())
     }
 }
 
@@ -145,8 +145,7 @@ impl Store for MemoryStore {
         content.check_batch_attachments(first)?;
         kept.check_keys(first)?;
         kept.check_taken(first)?;
-        kept.conversation.created_at =
-            first.entries.first().map(|placed| placed.entry.at).unwrap_or_default();
+        kept.conversation.created_at = first.first_at();
         kept.append(first, &mut || content.number());
         kept.conversation.forked_from = base;
         content.conversations.insert((self.tenant, id), kept);
@@ -262,9 +261,9 @@ impl Store for MemoryStore {
     }
 
     async fn rewinds(&self, id: ConversationId, after: Seq) -> Result<Vec<(Seq, Seq)>, StoreError> {
-        let mut rewinds = self.content().kept(self.tenant, id)?.rewinds();
-        rewinds.retain(|(stands, _)| *stands > after);
-        Ok(rewinds)
+        let content = self.content();
+        let rewinds = content.kept(self.tenant, id)?.rewinds.iter();
+        Ok(rewinds.filter(|(stands, _)| *stands > after).copied().collect())
     }
 
     async fn acquire(&self, id: ConversationId, ttl_ms: u64) -> Result<Lease, StoreError> {

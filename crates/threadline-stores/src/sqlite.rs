@@ -1,18 +1,15 @@
 //! The SQLite store: histories in one file, durable when an append returns.
 //!
-//! One connection writes, with group commit (`writer`); a few read. Several processes
+//! One thread writes, with group commit (`writer`); a few connections read. Several processes
 //! may open the same file: appends are fenced by leases, and a dead owner is known by its run
 //! file (`run_file`). Entries live in logs that forks share (`segments`).
 
-mod ahead;
 mod append;
 mod blobs;
 mod connection;
 mod conversation;
 mod create;
 mod error;
-mod fresh;
-mod gathered;
 mod inbox;
 mod index;
 mod intake;
@@ -21,9 +18,7 @@ mod list;
 mod migrate;
 mod number;
 mod outline;
-mod places;
 mod read;
-mod remembered;
 mod run_file;
 mod search;
 mod segments;
@@ -31,7 +26,6 @@ mod snapshot;
 mod sweep;
 #[cfg(test)]
 mod tests;
-mod vfs;
 mod writer;
 
 use std::collections::HashMap;
@@ -41,7 +35,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use rusqlite::{Connection as Sqlite, OptionalExtension as _, Transaction, TransactionBehavior};
 use threadline_core::clock::Clock;
-use threadline_core::history::batch::{AgentSums, Batch};
+use threadline_core::history::batch::{AgentSums, BATCH_CAP_BYTES, Batch};
 use threadline_core::history::record::Record;
 use threadline_core::history::snapshot::Snapshot;
 use threadline_core::id::{AgentId, ConversationId, IdSource, Seq, TenantId};
@@ -52,7 +46,6 @@ use threadline_core::store::{
 };
 use tokio::sync::Semaphore;
 
-use append::Ready;
 use blobs::Uploading;
 use connection::{Place, READERS, Readers};
 use conversation::Open;
@@ -60,7 +53,6 @@ use error::{Failure, store_error};
 use index::Checksums;
 use intake::Stage;
 use lease::Taker;
-use places::Places;
 use run_file::{Living, RunFile, RunFolder, run_name};
 use writer::{IdleWork, Poison, Writer, stopped};
 
@@ -104,8 +96,7 @@ pub fn version() -> &'static str {
 }
 
 /// What SQLite finds wrong with a file that is a store: its trees, and its indexes against what
-/// they are indexes of; and which entries are not in their threads. Nothing if all is well. It reads
-/// the whole file.
+/// they are indexes of. Nothing if all is well. It reads the whole file.
 pub fn check_file(path: &Path) -> Result<Vec<String>, StoreError> {
     let failed = |error| error::store_error("check the store's file", error);
     let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
@@ -114,26 +105,8 @@ pub fn check_file(path: &Path) -> Result<Vec<String>, StoreError> {
     let mut check = connection.prepare("PRAGMA integrity_check(10)").map_err(failed)?;
     let found = check.query_map([], |row| row.get::<_, String>(0)).map_err(failed)?;
     let found = found.collect::<Result<Vec<_>, _>>().map_err(failed)?;
-    let mut found: Vec<String> = found.into_iter().filter(|line| line != "ok").collect();
-    // A store of an earlier form has no threads yet.
-    if found.is_empty() && connection.table_exists(None, "thread").map_err(failed)? {
-        let mut astray = connection.prepare(ASTRAY).map_err(failed)?;
-        let numbers = astray.query_map([], |row| row.get::<_, i64>(0)).map_err(failed)?;
-        for number in numbers {
-            let number = number.map_err(failed)?;
-            found.push(format!("entry {number} and its thread do not agree"));
-        }
-    }
-    Ok(found)
+    Ok(found.into_iter().filter(|line| line != "ok").collect())
 }
-
-/// Entries that their threads do not have, and those that only threads have.
-const ASTRAY: &str = "SELECT id FROM entry WHERE agent <> 1 AND NOT EXISTS
-       (SELECT 1 FROM thread WHERE thread.agent = entry.agent AND thread.id = entry.id
-                               AND thread.record = entry.record)
-     UNION ALL SELECT id FROM thread WHERE NOT EXISTS
-       (SELECT 1 FROM entry WHERE entry.id = thread.id AND entry.agent = thread.agent)
-     LIMIT 10";
 
 /// Histories in a SQLite file.
 pub struct SqliteStore {
@@ -158,7 +131,6 @@ pub struct SqliteStore {
 struct Reading {
     readers: Readers,
     turns: Semaphore,
-    places: Arc<Places>,
     checksums: Mutex<Option<Checksums>>,
 }
 
@@ -206,7 +178,6 @@ impl SqliteStore {
         let reading = Arc::new(Reading {
             readers: Readers::new(place),
             turns: Semaphore::new(READERS),
-            places: Arc::default(),
             checksums: Mutex::default(),
         });
         Ok(Self {
@@ -245,7 +216,6 @@ impl SqliteStore {
         let reading = Arc::new(Reading {
             readers: Readers::new(place),
             turns: Semaphore::new(READERS),
-            places: Arc::default(),
             checksums: Mutex::default(),
         });
         Ok(Self {
@@ -326,6 +296,15 @@ impl SqliteStore {
     }
 }
 
+/// The size of a batch, unless it is too large.
+fn sized(batch: &Batch) -> Result<usize, StoreError> {
+    let size = batch.size();
+    if size > BATCH_CAP_BYTES {
+        return Err(StoreError::TooLarge { what: "the batch", cap: BATCH_CAP_BYTES });
+    }
+    Ok(size)
+}
+
 fn tenant_number(connection: &Sqlite, tenant: TenantId) -> rusqlite::Result<i64> {
     let id = tenant.0.as_bytes();
     let number = || {
@@ -356,7 +335,6 @@ fn sweep_once(
 /// What the writer does when nothing else is to be done.
 fn idle_work(run_name: String, run_folder: Option<RunFolder>) -> IdleWork {
     Box::new(move |connection| {
-        fresh::settle(connection)?;
         if index::follow(connection)? {
             return Ok(true);
         }
@@ -373,9 +351,9 @@ impl Store for SqliteStore {
         base: Option<(ConversationId, Seq)>,
         first: &Batch,
     ) -> Result<(), StoreError> {
-        let (tenant, ready) = (self.tenant, Ready::new(first)?);
-        self.write_of(id, "begin a conversation", ready.bytes, move |connection| {
-            create::create(connection, tenant, id, base, &ready)
+        let (tenant, first) = (self.tenant, first.clone());
+        self.write_of(id, "begin a conversation", sized(&first)?, move |connection| {
+            create::create(connection, tenant, id, base, &first)
         })
         .await
     }
@@ -405,18 +383,17 @@ impl Store for SqliteStore {
     }
 
     async fn append(&self, lease: &Lease, batch: &Batch) -> Result<(), StoreError> {
-        let (tenant, lease, ready) = (self.tenant, lease.clone(), Ready::new(batch)?);
-        let (id, ready) = (lease.conversation, ready.apart()?);
+        let (tenant, lease, batch) = (self.tenant, lease.clone(), batch.clone());
+        let id = lease.conversation;
         tracing::debug!(
             target: "History",
-            conversation = %lease.conversation,
-            base = ready.base.0,
-            head = ready.head.0,
+            conversation = %id,
+            base = batch.base.0,
+            head = batch.head().0,
             "appends"
         );
-        let around = self.writer()?.around();
-        self.write_of(id, "append to a history", ready.bytes, move |connection| {
-            append::append(connection, &around, tenant, &lease, &ready)
+        self.write_of(id, "append to a history", sized(&batch)?, move |connection| {
+            append::append(connection, tenant, &lease, &batch)
         })
         .await
     }
@@ -431,9 +408,8 @@ impl Store for SqliteStore {
 
     async fn records(&self, id: ConversationId, seqs: &[Seq]) -> Result<Vec<Record>, StoreError> {
         let (tenant, seqs) = (self.tenant, seqs.to_vec());
-        let places = Arc::clone(&self.reading.places);
         self.read_of(id, "read entries", move |connection| {
-            read::records(connection, &places, (tenant, id), &seqs)
+            read::records(connection, tenant, id, &seqs)
         })
         .await
     }
@@ -445,9 +421,9 @@ impl Store for SqliteStore {
         from: Seq,
         rows: usize,
     ) -> Result<Vec<OutlineRow>, StoreError> {
-        let (tenant, places) = (self.tenant, Arc::clone(&self.reading.places));
+        let tenant = self.tenant;
         self.read_of(id, "read an outline", move |connection| {
-            outline::path(connection, &places, (tenant, id), agent, (from, rows))
+            outline::path(connection, (tenant, id), agent, (from, rows))
         })
         .await
     }
@@ -555,21 +531,11 @@ impl Store for SqliteStore {
         after: ItemNumber,
         most: usize,
     ) -> Result<Vec<(ItemNumber, Item)>, StoreError> {
-        let (doing, tenant) = ("read an inbox", self.tenant);
-        let work = move |connection: &Sqlite| inbox::waiting(connection, tenant, id, after, most);
-        // It is small, and mostly asked for right after it was written: the connection that writes
-        // has it at hand.
-        let work = match &self.writer {
-            Some(writer) => match writer.read_at_once(work) {
-                Ok(answer) => {
-                    let failed = |error: Failure| error.into_store_error(doing);
-                    return answer.map_err(|error| failed(error).of_conversation(id));
-                }
-                Err(work) => work,
-            },
-            None => work,
-        };
-        self.read_of(id, doing, work).await
+        let tenant = self.tenant;
+        self.read_of(id, "read an inbox", move |connection| {
+            inbox::waiting(connection, tenant, id, after, most)
+        })
+        .await
     }
 
     async fn snapshot(

@@ -9,8 +9,8 @@ use super::fact::{Digest, Fact, Money};
 use super::record::Record;
 use super::sections::{Level, render};
 use crate::clock::Timestamp;
-use crate::id::{AgentId, Seq};
-use crate::inbox::ItemNumber;
+use crate::id::{AgentId, ConversationId, Seq};
+use crate::inbox::{ItemNumber, input_digest};
 use crate::outline::OutlineRow;
 
 /// The most facts proposed at once. Settling may add more: it is bounded by what was open.
@@ -22,6 +22,8 @@ pub const BATCH_CAP_BYTES: usize = 4 * 1024 * 1024;
 const LAST_MESSAGE_CAP: usize = 500;
 
 /// What one append writes, whole or not at all: made by `History::propose`, written as given.
+///
+/// Everything that a store writes beside the entries is here: a store does not interpret facts.
 #[derive(Clone, Debug)]
 pub struct Batch {
     /// The entry it follows.
@@ -38,6 +40,38 @@ pub struct Batch {
     pub agents: Vec<AgentSums>,
     /// The inbox items that it takes.
     pub taken: Vec<Taken>,
+    /// The client keys of its inputs.
+    pub keys: Vec<ClientKey>,
+    /// Its rewinds: where each stands and where it leads.
+    pub rewinds: Vec<(Seq, Seq)>,
+    /// The attachments that its entries name.
+    pub attachments: Vec<Digest>,
+    /// Where its last `Forked` entry says that the conversation branched off.
+    pub forked: Option<ForkedAt>,
+    /// Whether its last entry closes the conversation: it was moved away.
+    pub closes: bool,
+}
+
+/// The client key that an input came with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientKey {
+    /// The key.
+    pub key: Arc<str>,
+    /// The digest of the input as the body of an inbox item.
+    pub digest: Digest,
+    /// The input.
+    pub seq: Seq,
+}
+
+/// Where a conversation branched off another, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ForkedAt {
+    /// The other conversation.
+    pub from: ConversationId,
+    /// The last entry that they share.
+    pub seq: Seq,
+    /// When the entry that says so was placed.
+    pub at: Timestamp,
 }
 
 /// An entry and its record. Whoever keeps one of them shares it.
@@ -59,6 +93,87 @@ pub struct Taken {
 }
 
 impl Batch {
+    /// A batch that follows an entry and takes nothing from the inbox.
+    pub fn new(
+        (base, base_hash): (Seq, Digest),
+        entries: Vec<Placed>,
+        rows: Vec<Arc<OutlineRow>>,
+        sums: Sums,
+        agents: Vec<AgentSums>,
+    ) -> Self {
+        let mut batch = Self {
+            base,
+            base_hash,
+            entries: Vec::with_capacity(entries.len()),
+            rows,
+            sums,
+            agents,
+            taken: Vec::new(),
+            keys: Vec::new(),
+            rewinds: Vec::new(),
+            attachments: Vec::new(),
+            forked: None,
+            closes: false,
+        };
+        for placed in entries {
+            batch.push(placed);
+        }
+        batch
+    }
+
+    /// Adds an entry with what follows from it.
+    fn push(&mut self, placed: Placed) {
+        let entry = &placed.entry;
+        self.attachments.extend(entry.attachments());
+        self.closes = matches!(entry.fact, Fact::Moved(_));
+        match &entry.fact {
+            Fact::Rewound(rewound) => self.rewinds.push((entry.seq, rewound.to)),
+            Fact::Forked(forked) => {
+                self.forked = Some(ForkedAt { from: forked.from, seq: forked.seq, at: entry.at });
+            }
+            Fact::Input(input) => self.keys.extend(input.client_key.as_ref().map(|key| {
+                let (key, digest) = (Arc::clone(key), input_digest(input));
+                ClientKey { key, digest, seq: entry.seq }
+            })),
+            _ => {}
+        }
+        self.entries.push(placed);
+    }
+
+    /// The bytes of its records.
+    pub fn size(&self) -> usize {
+        self.entries.iter().map(|placed| placed.record.size()).sum()
+    }
+
+    /// When its first entry was placed.
+    pub fn first_at(&self) -> Timestamp {
+        self.entries.first().map(|placed| placed.entry.at).unwrap_or_default()
+    }
+
+    /// Refuses what is no batch: it has entries, each follows the one before it, and outline rows
+    /// are theirs.
+    pub fn check(&self) -> Result<(), &'static str> {
+        let mut expected = self.base;
+        for placed in &self.entries {
+            expected = expected.next();
+            if placed.entry.seq != expected {
+                return Err("the entries of a batch follow one another");
+            }
+        }
+        if self.entries.is_empty() {
+            return Err("a batch has entries");
+        }
+        let mut entries = self.entries.iter();
+        let is_of = |row: &OutlineRow, placed: &Placed| {
+            placed.entry.seq == row.seq && placed.entry.agent == row.agent
+        };
+        if self.rows.iter().all(|row| entries.any(|placed| is_of(row, placed))) {
+            Ok(())
+        } else {
+            Err("the outline rows of a batch are those of its entries, in their order")
+        }
+    }
+
     /// Its last entry.
     pub fn head(&self) -> Seq {
         self.entries.last().map_or(self.base, |placed| placed.entry.seq)

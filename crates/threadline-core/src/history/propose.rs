@@ -418,15 +418,9 @@ impl<'a> Draft<'a> {
             return Err(Refused::Size);
         }
         let agents = self.touched.iter().filter_map(|id| Some(self.history.agent(*id)?.sums(*id)));
-        let batch = Batch {
-            base: self.base.0,
-            base_hash: self.base.1,
-            entries: self.placed,
-            rows: self.rows,
-            sums: self.history.sums(),
-            agents: agents.collect(),
-            taken: self.taken,
-        };
+        let (agents, sums) = (agents.collect(), self.history.sums());
+        let batch = Batch::new(self.base, self.placed, self.rows, sums, agents);
+        let batch = Batch { taken: self.taken, ..batch };
         let mut history = self.history;
         history.settled();
         Ok(Proposed { batch, history })

@@ -1,17 +1,14 @@
 //! Verifying: whether what is stored is what was written, and what is derived from it is true.
 
 mod contexts;
-mod look;
 mod passed;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 pub use contexts::compare_contexts;
-use look::{Inside, Lookers, Sheaf};
 use passed::{Folded, Passed};
 
-use super::ahead::Ahead;
 use super::replay::Replay;
 use super::{Conversation, PIECE_CAP_BYTES, Page, Storage, StoreError};
 use crate::history::entry::Entry;
@@ -21,14 +18,11 @@ use crate::history::{Counts, History};
 use crate::id::{ConversationId, Seq};
 use crate::inbox::ItemNumber;
 use crate::outline::OutlineRow;
+use crate::search;
 use crate::tokens::{CounterId, TokenCounter};
 
 /// How many records are read at a time.
 const PAGE: usize = 1024;
-/// How many pages are looked at ahead of the one that is folded: who looks has always a next one.
-const PAGES_AHEAD: usize = 2;
-/// The most entries that the search index is compared with at once.
-const UNCHECKED_CAP: usize = 65_536;
 /// The most findings that are told one by one.
 pub const FINDINGS_CAP: usize = 100;
 
@@ -122,38 +116,28 @@ async fn look(
     {
         report.find_damage(error)?;
     }
-    let (mut deep, mut lookers) = match depth {
-        Depth::Chain => (None, Lookers::new(None)),
-        Depth::Deep => {
-            let lookers = Lookers::new(Some(Arc::clone(&counter)));
-            (Some(Deep::new(storage, id, counter).await), lookers)
-        }
+    let mut deep = match depth {
+        Depth::Chain => None,
+        Depth::Deep => Some(Deep::new(storage, id, counter)),
     };
-    let (mut previous, mut next) = (GENESIS, Seq(1));
-    let mut coming = Ahead::ask(read(storage, id, next)).await;
-    // One page is read while those before it are looked at, and the one before them folded.
-    let mut under_way: VecDeque<Arc<Sheaf>> = VecDeque::new();
-    loop {
-        let records = if next <= conversation.head { coming.answer().await? } else { Vec::new() };
-        let last = match records.last() {
-            Some(last) => last.hash,
-            None => break,
-        };
-        next = next.plus(u64::try_from(records.len()).unwrap_or(u64::MAX));
-        coming = Ahead::ask(read(storage, id, next)).await;
-        if let Some(Deep { index: Pages { coming: Some(index), .. }, .. }) = &mut deep {
-            index.nudge().await;
+    let mut previous = GENESIS;
+    while Seq(report.entries) < conversation.head {
+        let records = storage.read(id, &Page::forward(Seq(report.entries).next(), PAGE)).await?;
+        if records.is_empty() {
+            break;
         }
-        under_way.push_back(lookers.begin(records, std::mem::replace(&mut previous, last)));
-        if under_way.len() > PAGES_AHEAD
-            && let Some(sheaf) = under_way.pop_front()
-        {
-            take_in(&sheaf, deep.as_mut(), report).await?;
-            progress(report.entries);
+        for record in &records {
+            let seq = Seq(report.entries).next();
+            if !record.follows(previous) {
+                report.find(seq, "the record is not what was written: the chain breaks here");
+            }
+            previous = record.hash;
+            report.bytes += u64::try_from(record.size()).unwrap_or(u64::MAX);
+            if let Some(deep) = &mut deep {
+                deep.record(seq, record, report).await?;
+            }
+            report.entries = seq.0;
         }
-    }
-    for sheaf in under_way {
-        take_in(&sheaf, deep.as_mut(), report).await?;
         progress(report.entries);
     }
     let last = Seq(report.entries);
@@ -183,34 +167,6 @@ async fn check_inbox(storage: &dyn Storage, id: ConversationId) -> Result<(), St
     Ok(())
 }
 
-/// Reports what was seen in records, and what they amount to after those before them.
-async fn take_in(
-    sheaf: &Sheaf,
-    mut deep: Option<&mut Deep<'_>>,
-    report: &mut Report,
-) -> Result<(), StoreError> {
-    for (record, look) in sheaf.records.iter().zip(sheaf.finish()) {
-        let seq = Seq(report.entries).next();
-        if !look.follows {
-            report.find(seq, "the record is not what was written: the chain breaks here");
-        }
-        report.bytes += u64::try_from(record.size()).unwrap_or(u64::MAX);
-        if let (Some(deep), Some(inside)) = (&mut deep, look.inside) {
-            deep.record(seq, record, inside, report).await?;
-        }
-        report.entries = seq.0;
-    }
-    Ok(())
-}
-
-async fn read(
-    storage: &dyn Storage,
-    id: ConversationId,
-    from: Seq,
-) -> Result<Vec<Record>, StoreError> {
-    storage.read(id, &Page::forward(from, PAGE)).await
-}
-
 /// The deeper look, entry by entry.
 struct Deep<'a> {
     storage: &'a dyn Storage,
@@ -219,63 +175,76 @@ struct Deep<'a> {
     /// None once a rule was broken: what follows cannot be judged.
     replay: Option<Replay>,
     passed: Passed,
-    rows: Pages<'a, OutlineRow>,
-    index: Pages<'a, (Seq, u64)>,
+    rows: Pages<OutlineRow>,
+    index: Pages<(Seq, u64)>,
     /// Whether the rows, and the index, can be read and compared.
     compares_rows: bool,
     compares_index: bool,
-    /// What the index should hold of entries it was not yet compared with.
-    unchecked: Vec<(Seq, u64)>,
     attachments: BTreeSet<Digest>,
     /// The last row that somebody else counted.
     last_foreign: Seq,
 }
 
 /// Something derived that is read in pages beside the entries.
-struct Pages<'a, T> {
+struct Pages<T> {
     page: std::vec::IntoIter<T>,
+    /// The next one, if it was read.
     next: Option<T>,
-    /// The next page; none at the end.
-    coming: Option<Ahead<'a, Result<Vec<T>, StoreError>>>,
+    /// The last place that was read.
+    last: Seq,
+    /// Whether there are no more pages.
+    ended: bool,
 }
 
-impl<'a, T> Pages<'a, T> {
-    fn new(first: Ahead<'a, Result<Vec<T>, StoreError>>) -> Self {
-        Self { page: Vec::new().into_iter(), next: None, coming: Some(first) }
+impl<T> Pages<T> {
+    fn new() -> Self {
+        Self { page: Vec::new().into_iter(), next: None, last: Seq::ZERO, ended: false }
     }
 
-    /// What comes next, if it is here; else a page must be taken in first, if one is to come.
-    fn advance(&mut self) -> Option<Ahead<'a, Result<Vec<T>, StoreError>>> {
+    /// Moves on to the next one. Returns whether a page must be read for that.
+    fn needs_page(&mut self) -> bool {
         if self.next.is_none() {
             self.next = self.page.next();
         }
-        if self.next.is_none() { self.coming.take() } else { None }
+        self.next.is_none() && !self.ended
     }
 
-    fn take_in(&mut self, page: Vec<T>, coming: Option<Ahead<'a, Result<Vec<T>, StoreError>>>) {
+    /// Goes on with a page, whose last place is given.
+    fn turn(&mut self, page: Vec<T>, last: Option<Seq>) {
+        self.ended = last.is_none();
+        self.last = last.unwrap_or(self.last);
         self.page = page.into_iter();
         self.next = self.page.next();
-        self.coming = coming;
     }
 }
 
+/// What a record says by itself.
+struct Inside {
+    entry: Entry,
+    counts: Counts,
+    /// The checksum of its words, if it has any.
+    words: Option<u64>,
+}
+
+fn inside(record: &Record, counter: &dyn TokenCounter) -> Result<Inside, UnreadableRecord> {
+    let entry = record.open()?;
+    let counts = Counts::of(&entry.fact, counter);
+    let words = search::entry_checksum(&entry);
+    Ok(Inside { entry, counts, words })
+}
+
 impl<'a> Deep<'a> {
-    async fn new(
-        storage: &'a dyn Storage,
-        id: ConversationId,
-        counter: Arc<dyn TokenCounter>,
-    ) -> Self {
+    fn new(storage: &'a dyn Storage, id: ConversationId, counter: Arc<dyn TokenCounter>) -> Self {
         Self {
             storage,
             id,
             counter,
             replay: Some(Replay::new(History::new())),
             passed: Passed::default(),
-            index: Pages::new(Ahead::ask(storage.index_checksums(id, Seq::ZERO, PAGE)).await),
-            rows: Pages::new(Ahead::ask(storage.outline_ledger(id, Seq::ZERO, PAGE)).await),
+            index: Pages::new(),
+            rows: Pages::new(),
             compares_rows: true,
             compares_index: true,
-            unchecked: Vec::new(),
             attachments: BTreeSet::new(),
             last_foreign: Seq::ZERO,
         }
@@ -285,10 +254,9 @@ impl<'a> Deep<'a> {
         &mut self,
         seq: Seq,
         record: &Record,
-        inside: Result<Inside, UnreadableRecord>,
         report: &mut Report,
     ) -> Result<(), StoreError> {
-        let Inside { entry, counts, words } = match inside {
+        let Inside { entry, counts, words } = match inside(record, &*self.counter) {
             Ok(inside) if inside.entry.seq == seq => inside,
             Ok(inside) => {
                 report.find(seq, format!("the record says that it is entry {}", inside.entry.seq));
@@ -305,7 +273,9 @@ impl<'a> Deep<'a> {
             report.unrecognised += 1;
         }
         self.check_attachments(&entry, report).await?;
-        self.check_index(seq, words, report).await?;
+        if let Some(words) = words {
+            self.check_index(seq, words, report).await?;
+        }
         self.next_row(report).await?;
         while let Some(stray) = self.rows.next.take_if(|row| row.seq < seq) {
             report.find(stray.seq, "an outline row has no entry");
@@ -397,88 +367,53 @@ impl<'a> Deep<'a> {
     }
 
     async fn next_row(&mut self, report: &mut Report) -> Result<(), StoreError> {
-        if let Some(coming) = self.rows.advance() {
-            let page = match coming.answer().await {
-                Ok(page) => page,
+        if self.compares_rows && self.rows.needs_page() {
+            match self.storage.outline_ledger(self.id, self.rows.last, PAGE).await {
+                Ok(page) => {
+                    let last = page.last().map(|row| row.seq);
+                    self.rows.turn(page, last);
+                }
                 // What follows cannot be compared; the entries still can be.
                 Err(error) => {
                     report.find_damage(error)?;
                     self.compares_rows = false;
-                    return Ok(());
                 }
-            };
-            let coming = match page.last() {
-                Some(last) => {
-                    Some(Ahead::ask(self.storage.outline_ledger(self.id, last.seq, PAGE)).await)
-                }
-                None => None,
-            };
-            self.rows.take_in(page, coming);
+            }
         }
         Ok(())
     }
 
     async fn next_indexed(&mut self) -> Result<(), StoreError> {
-        if let Some(coming) = self.index.advance() {
-            let page = match coming.answer().await {
-                Err(error) if error.refuses_writes() => {
-                    self.compares_index = false;
-                    return Ok(());
+        if self.compares_index && self.index.needs_page() {
+            match self.storage.index_checksums(self.id, self.index.last, PAGE).await {
+                Ok(page) => {
+                    let last = page.last().map(|(last, _)| *last);
+                    self.index.turn(page, last);
                 }
-                page => page?,
-            };
-            let coming = match page.last() {
-                Some((last, _)) => {
-                    Some(Ahead::ask(self.storage.index_checksums(self.id, *last, PAGE)).await)
-                }
-                None => None,
-            };
-            self.index.take_in(page, coming);
+                Err(error) if error.refuses_writes() => self.compares_index = false,
+                Err(error) => return Err(error),
+            }
         }
         Ok(())
     }
 
-    /// Notes what the search index should hold of an entry. It is compared later, because reading
-    /// an index may take as long as all the rest and is under way meanwhile.
+    /// Compares what the search index holds of an entry that has words.
     async fn check_index(
         &mut self,
         seq: Seq,
-        words: Option<u64>,
+        words: u64,
         report: &mut Report,
     ) -> Result<(), StoreError> {
-        if let Some(sum) = words {
-            self.unchecked.push((seq, sum));
-        }
-        if self.unchecked.len() >= UNCHECKED_CAP {
-            self.compare_index(report).await
-        } else {
-            Ok(())
-        }
-    }
-
-    async fn compare_index(&mut self, report: &mut Report) -> Result<(), StoreError> {
-        for (seq, expected) in std::mem::take(&mut self.unchecked) {
+        self.next_indexed().await?;
+        while let Some((stray, _)) = self.index.next.take_if(|(indexed, _)| *indexed < seq) {
+            report.find(stray, "the search index holds an entry that has no words");
             self.next_indexed().await?;
-            if !self.compares_index {
-                report.index_skipped = true;
-                return Ok(());
-            }
-            while let Some((indexed, _)) = self.index.next
-                && indexed < seq
-            {
-                report.find(indexed, "the search index holds an entry that has no words");
-                self.index.next = None;
-                self.next_indexed().await?;
-            }
-            match self.index.next {
-                Some((indexed, sum)) if indexed == seq => {
-                    self.index.next = None;
-                    if sum != expected {
-                        report.find(seq, "the search index does not hold what the entry says");
-                    }
-                }
-                Some(_) | None => report.find(seq, "the search index does not hold it"),
-            }
+        }
+        match self.index.next.take_if(|(indexed, _)| *indexed == seq) {
+            _ if !self.compares_index => report.index_skipped = true,
+            Some((_, sum)) if sum == words => {}
+            Some(_) => report.find(seq, "the search index does not hold what the entry says"),
+            None => report.find(seq, "the search index does not hold it"),
         }
         Ok(())
     }
@@ -509,7 +444,11 @@ impl<'a> Deep<'a> {
         conversation: &Conversation,
         report: &mut Report,
     ) -> Result<(), StoreError> {
-        self.compare_index(report).await?;
+        self.next_indexed().await?;
+        if let Some((stray, _)) = self.index.next {
+            report.find(stray, "the search index holds an entry that has no words");
+        }
+        self.next_row(report).await?;
         if let Some(row) = &self.rows.next {
             report.find(row.seq, "an outline row has no entry");
         }

@@ -498,18 +498,11 @@ impl Importer<'_> {
 
     async fn stage(&mut self) -> Result<(), Wrong> {
         let pending = std::mem::take(&mut self.pending);
-        let Some((base, base_hash)) = pending.base else { return Ok(()) };
+        let Some(base) = pending.base else { return Ok(()) };
         let history = self.replay.history();
-        let batch = Batch {
-            base,
-            base_hash,
-            entries: pending.placed,
-            rows: pending.rows,
-            sums: history.sums(),
-            agents: history.agent_sums(),
-            taken: Vec::new(),
-        };
-        let due = base.0 / SNAPSHOT_EVERY != batch.head().0 / SNAPSHOT_EVERY;
+        let (sums, agents) = (history.sums(), history.agent_sums());
+        let batch = Batch::new(base, pending.placed, pending.rows, sums, agents);
+        let due = batch.base.0 / SNAPSHOT_EVERY != batch.head().0 / SNAPSHOT_EVERY;
         let snapshot = due.then(|| history.to_snapshot());
         self.storage.stage(self.stage, &batch, snapshot.as_ref()).await?;
         Ok(())

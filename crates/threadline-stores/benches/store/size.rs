@@ -55,7 +55,7 @@ async fn interleaved(setting: &Setting, report: &mut Report) -> Outcome<()> {
     }
     drop(store);
     let stored: i64 = Connection::open(&path)?.query_row(
-        "SELECT sum(length(envelope) + length(body) + length(salt) + length(hash)) FROM record",
+        "SELECT sum(length(envelope) + length(body) + length(salt) + length(hash)) FROM entry",
         [],
         |row| row.get(0),
     )?;

@@ -93,7 +93,7 @@ fn timed(work: impl FnOnce() -> Outcome<()>) -> Outcome<f64> {
 fn read_all(path: &Path, mut each: impl FnMut([&[u8]; 4]) -> Outcome<()>) -> Outcome<()> {
     let connection = Connection::open(path)?;
     let mut statement =
-        connection.prepare("SELECT envelope, body, salt, hash FROM record ORDER BY num")?;
+        connection.prepare("SELECT envelope, body, salt, hash FROM entry ORDER BY id")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let column = |index| -> Outcome<&[u8]> { Ok(row.get_ref(index)?.as_blob()?) };

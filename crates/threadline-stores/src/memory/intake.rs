@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use threadline_core::clock::Timestamp;
-use threadline_core::history::batch::Batch;
-use threadline_core::history::fact::{Digest, Fact};
+use threadline_core::history::batch::{Batch, ForkedAt};
+use threadline_core::history::fact::Digest;
 use threadline_core::history::record::{GENESIS, Record};
 use threadline_core::history::snapshot::Snapshot;
 use threadline_core::id::{ConversationId, Seq};
@@ -183,15 +183,12 @@ impl Kept {
     /// When and from where it came, as its entries say.
     fn note_origin(&mut self, batch: &Batch) {
         let conversation = &mut self.conversation;
-        for placed in &batch.entries {
-            let entry = &placed.entry;
-            if entry.seq == Seq::ZERO.next() {
-                conversation.created_at = entry.at;
-            }
-            if let Fact::Forked(forked) = entry.fact {
-                conversation.created_at = entry.at;
-                conversation.forked_from = Some((forked.from, forked.seq));
-            }
+        if batch.base == Seq::ZERO {
+            conversation.created_at = batch.first_at();
+        }
+        if let Some(ForkedAt { from, seq, at }) = batch.forked {
+            conversation.created_at = at;
+            conversation.forked_from = Some((from, seq));
         }
     }
 }

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use threadline_core::clock::Timestamp;
-use threadline_core::history::batch::{AgentSums, Batch, Placed, State, Sums};
-use threadline_core::history::fact::{Digest, Fact, Input};
+use threadline_core::history::batch::{AgentSums, Batch, ClientKey, Placed, State, Sums};
+use threadline_core::history::fact::Digest;
 use threadline_core::history::path::Path;
 use threadline_core::history::record::GENESIS;
 use threadline_core::history::snapshot::Snapshot;
 use threadline_core::id::{AgentId, ConversationId, Seq};
-use threadline_core::inbox::{Body, CLIENT_KEY_CAP_BYTES, Item, ItemNumber, input_digest};
+use threadline_core::inbox::{Body, CLIENT_KEY_CAP_BYTES, Item, ItemNumber};
 use threadline_core::outline::OutlineRow;
 use threadline_core::store::{
     ClaimId, Conversation, Hold, Lease, LockedBy, Origin, PARK_AFTER_DEATHS, Predecessor, Queued,
@@ -27,6 +27,8 @@ pub(super) struct Kept {
     pub(super) base: Option<(ConversationId, Seq)>,
     pub(super) entries: Vec<Arc<Placed>>,
     pub(super) rows: BTreeMap<Seq, OutlineRow>,
+    /// Where each rewind stands and where it leads.
+    pub(super) rewinds: Vec<(Seq, Seq)>,
     pub(super) agents: BTreeMap<AgentId, AgentSums>,
     /// Items that wait, and since when they are due.
     pub(super) waiting: BTreeMap<ItemNumber, (Timestamp, Item)>,
@@ -79,6 +81,7 @@ impl Kept {
             base: None,
             entries: Vec::new(),
             rows: BTreeMap::new(),
+            rewinds: Vec::new(),
             agents: BTreeMap::new(),
             waiting: BTreeMap::new(),
             keys: BTreeMap::new(),
@@ -105,6 +108,7 @@ impl Kept {
         fork.base = Some((self.conversation.id, at));
         fork.entries = self.up_to(at).cloned().collect();
         fork.rows = self.rows.range(..=at).map(|(seq, row)| (*seq, row.clone())).collect();
+        fork.rewinds = self.rewinds.iter().filter(|(stands, _)| *stands <= at).copied().collect();
         let was_taken = |key: &Key| key.queued.taken.is_some_and(|seq| seq <= at);
         let keys = self.keys.iter().filter(|(_, known)| was_taken(known));
         fork.keys = keys.map(|(key, known)| (Arc::clone(key), *known)).collect();
@@ -128,16 +132,8 @@ impl Kept {
             && self.placed(batch.head()).is_ok_and(|placed| placed.record.hash == batch.head_hash())
     }
 
-    pub(super) fn rewinds(&self) -> Vec<(Seq, Seq)> {
-        let rewind = |placed: &Arc<Placed>| match placed.entry.fact {
-            Fact::Rewound(rewound) => Some((placed.entry.seq, rewound.to)),
-            _ => None,
-        };
-        self.entries.iter().filter_map(rewind).collect()
-    }
-
     pub(super) fn path(&self) -> Path {
-        Path::new(self.conversation.head, &self.rewinds())
+        Path::new(self.conversation.head, &self.rewinds)
     }
 }
 
@@ -153,21 +149,18 @@ impl Kept {
         if (batch.base, batch.base_hash) != (head, head_hash) {
             return Err(StoreError::Conflict { id, expected: batch.base, head });
         }
-        if batch.entries.is_empty() {
-            return Err(StoreError::Invalid("a batch has at least one entry".to_owned()));
-        }
-        Ok(())
+        batch.check().map_err(|why| StoreError::Invalid(why.to_owned()))
     }
 
     /// Refuses inputs whose key was taken before or stands for something else.
     pub(super) fn check_keys(&self, batch: &Batch) -> Result<(), StoreError> {
         let mut seen = Vec::new();
-        for (key, input, _) in keyed_inputs(batch) {
+        for ClientKey { key, digest, .. } in &batch.keys {
             let free = match self.keys.get(key) {
                 None => !seen.contains(&key),
                 Some(known) => {
                     let takes = batch.taken.iter().any(|taken| taken.item == known.queued.number);
-                    let same = takes || known.digest == input_digest(input);
+                    let same = takes || known.digest == *digest;
                     known.queued.taken.is_none() && same && !seen.contains(&key)
                 }
             };
@@ -194,20 +187,20 @@ impl Kept {
         }
         self.take_in(batch, number);
         self.conversation.origin = Origin::Own;
-        let last = batch.entries.last().map(|placed| &placed.entry.fact);
-        self.conversation.moved_away = matches!(last, Some(Fact::Moved(_)));
+        self.conversation.moved_away = batch.closes;
     }
 
     /// Takes in entries, rows, sums and client keys, wherever they come from.
     pub(super) fn take_in(&mut self, batch: &Batch, number: &mut dyn FnMut() -> u64) {
         self.entries.extend(batch.entries.iter().cloned().map(Arc::new));
         self.rows.extend(batch.rows.iter().map(|row| (row.seq, OutlineRow::clone(row))));
-        if batch.entries.iter().any(|placed| matches!(placed.entry.fact, Fact::Rewound(_))) {
+        self.rewinds.extend(&batch.rewinds);
+        if !batch.rewinds.is_empty() {
             self.agents.clear();
         }
         self.agents.extend(batch.agents.iter().map(|sums| (sums.agent, sums.clone())));
-        for (key, input, seq) in keyed_inputs(batch) {
-            self.know(key, input, seq, number);
+        for key in &batch.keys {
+            self.know(key, number);
         }
         let conversation = &mut self.conversation;
         conversation.head = batch.head();
@@ -217,14 +210,14 @@ impl Kept {
     }
 
     /// Takes note of the key of an input, and takes the item that waits under it.
-    fn know(&mut self, key: &Arc<str>, input: &Input, seq: Seq, number: &mut dyn FnMut() -> u64) {
-        match self.keys.get(key) {
+    fn know(&mut self, taken: &ClientKey, number: &mut dyn FnMut() -> u64) {
+        match self.keys.get(&taken.key) {
             Some(known) if known.queued.taken.is_some() => {}
-            Some(known) => self.take(known.queued.number, seq),
+            Some(known) => self.take(known.queued.number, taken.seq),
             None => {
-                let queued = Queued { number: ItemNumber(number()), taken: Some(seq) };
-                let known = Key { digest: input_digest(input), queued };
-                self.keys.insert(Arc::clone(key), known);
+                let queued = Queued { number: ItemNumber(number()), taken: Some(taken.seq) };
+                let known = Key { digest: taken.digest, queued };
+                self.keys.insert(Arc::clone(&taken.key), known);
             }
         }
     }
@@ -381,14 +374,6 @@ impl Kept {
         self.snapshots.insert(snapshot.seq, (snapshot.clone(), for_good || was_for_good));
         Ok(())
     }
-}
-
-/// The inputs of a batch that have client keys.
-fn keyed_inputs(batch: &Batch) -> impl Iterator<Item = (&Arc<str>, &Input, Seq)> {
-    batch.entries.iter().filter_map(|placed| match &placed.entry.fact {
-        Fact::Input(input) => Some((input.client_key.as_ref()?, input, placed.entry.seq)),
-        _ => None,
-    })
 }
 
 /// Whether an entry is of a thread, if one is asked for.

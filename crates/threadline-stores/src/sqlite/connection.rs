@@ -13,8 +13,7 @@ use threadline_core::store::StoreError;
 
 use super::Durability;
 use super::error::store_error;
-use super::migrate::{self, Form};
-use super::vfs;
+use super::migrate;
 use crate::private_file;
 
 /// How long a connection waits for another process before it is told that the store is busy.
@@ -68,9 +67,7 @@ impl Place {
             tighten_files(&self.path);
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
-        let mut connection = self
-            .connect(flags, self.gathering().or(self.vfs.as_deref()))
-            .map_err(|error| self.while_opening(error))?;
+        let mut connection = self.connect(flags).map_err(|error| self.while_opening(error))?;
         self.prepare_writer(&connection).map_err(|error| self.while_opening(error))?;
         if connection.is_readonly("main").map_err(opening)? {
             return Err(StoreError::ReadOnly(format!(
@@ -78,7 +75,7 @@ impl Place {
                 self.path.display()
             )));
         }
-        if migrate::form(&connection).map_err(|error| self.explain(error))? == Form::Empty {
+        if migrate::is_empty(&connection).map_err(|error| self.explain(error))? {
             connection.pragma_update(None, "page_size", 8192).map_err(opening)?;
         }
         let mode = write_ahead(&connection).map_err(|error| self.while_opening(error))?;
@@ -125,25 +122,16 @@ impl Place {
 
     /// Opens a connection that only reads. The file must be there.
     fn open_reader(&self) -> rusqlite::Result<Connection> {
-        let connection = self.connect(OpenFlags::SQLITE_OPEN_READ_ONLY, self.vfs.as_deref())?;
+        let connection = self.connect(OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         // A window is small, and the system caches the file: what is kept here is kept twice.
         connection.execute_batch("PRAGMA query_only = ON; PRAGMA cache_size = -768;")?;
         Ok(connection)
     }
 
-    /// The VFS of the connection that writes, if it writes the frames of a transaction at once: not
-    /// if others may look for them before they are synced.
-    fn gathering(&self) -> Option<&'static str> {
-        match self.durability {
-            Durability::Full => vfs::gathering(self.vfs.as_deref()),
-            Durability::Normal => None,
-        }
-    }
-
-    fn connect(&self, flags: OpenFlags, vfs: Option<&str>) -> rusqlite::Result<Connection> {
+    fn connect(&self, flags: OpenFlags) -> rusqlite::Result<Connection> {
         let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = match vfs {
-            Some(vfs) => Connection::open_with_flags_and_vfs(&self.path, flags, vfs)?,
+        let connection = match &self.vfs {
+            Some(vfs) => Connection::open_with_flags_and_vfs(&self.path, flags, vfs.as_str())?,
             None if self.immutable => {
                 let flags = flags | OpenFlags::SQLITE_OPEN_URI;
                 Connection::open_with_flags(immutable_uri(&self.path), flags)?
@@ -170,14 +158,12 @@ impl Place {
     }
 
     fn prepare_writer(&self, connection: &Connection) -> rusqlite::Result<()> {
-        // Only the writer checkpoints, at moments it chooses. Its cache holds the pages of a whole
-        // group, so that none is written twice, and none before the commit, on which its VFS relies.
+        // The log is copied into the file when nothing is written, or when it has 32 MiB.
         connection.execute_batch(
             "PRAGMA fullfsync = ON;
              PRAGMA checkpoint_fullfsync = ON;
-             PRAGMA wal_autocheckpoint = 0;
+             PRAGMA wal_autocheckpoint = 4096;
              PRAGMA cache_size = -8192;
-             PRAGMA cache_spill = OFF;
              PRAGMA journal_size_limit = 67108864;",
         )?;
         let synchronous = match self.durability {

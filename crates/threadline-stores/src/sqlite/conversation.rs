@@ -13,48 +13,24 @@ use threadline_core::store::{
 };
 use uuid::Uuid;
 
-use super::ahead::{Ahead, Head};
 use super::error::{Failure, damaged};
 use super::number::{count, int, moment};
-
-/// A question for a conversation's number, its last entry and its id.
-macro_rules! headed {
-    ($which:literal) => {
-        concat!(
-            "SELECT num, coalesce(ahead.head_seq, c.head_seq), id
-             FROM conversation c LEFT JOIN ahead ON ahead.conversation = c.num WHERE ",
-            $which
-        )
-    };
-}
-pub(super) use headed;
 
 /// What must be known of a conversation to change it.
 pub(super) struct Known {
     pub(super) num: i64,
     pub(super) head: Seq,
     pub(super) head_hash: Digest,
-    /// The last entry that its row knows of.
-    pub(super) row_head: Seq,
-    /// The agent whose row does not know of the last ones.
-    pub(super) whose: Option<u32>,
     pub(super) tail_log: i64,
     pub(super) created_at: i64,
-    pub(super) origin: i64,
     pub(super) moved: bool,
     pub(super) epoch: u64,
     pub(super) claim: Option<ClaimId>,
     pub(super) wake_at: Option<i64>,
     pub(super) due_at: Option<i64>,
-    pub(super) archived: bool,
-    /// The state that its row knows of.
-    pub(super) row_state: i64,
     pub(super) labels: Option<String>,
-    pub(super) title: Option<String>,
     /// Whether it branched off another.
     pub(super) is_fork: bool,
-    /// Its last log, if that is known to have entries that the search index does not.
-    pub(super) unindexed: Option<i64>,
 }
 
 impl Known {
@@ -66,39 +42,28 @@ impl Known {
     ) -> Result<Option<Self>, Failure> {
         let found = connection
             .prepare_cached(
-                "SELECT num, coalesce(ahead.head_seq, c.head_seq),
-                        coalesce(ahead.head_hash, c.head_hash), tail_log, created_at, origin,
-                        moved, epoch, claim, wake_at, due_at, archived, c.state, labels, title,
-                        forked_from IS NOT NULL, c.head_seq, whose, unindexed.log,
+                "SELECT num, head_seq, head_hash, tail_log, created_at, moved, epoch, claim, wake_at,
+                        due_at, labels, forked_from IS NOT NULL,
                         (SELECT log.conversation FROM log WHERE log.num = c.tail_log)
-                 FROM conversation c LEFT JOIN ahead ON ahead.conversation = c.num
-                      LEFT JOIN unindexed ON unindexed.log = c.tail_log
-                 WHERE tenant = ?1 AND id = ?2",
+                 FROM conversation c WHERE tenant = ?1 AND id = ?2",
             )?
             .query_row(params![tenant, id.0.as_bytes()], |row| {
                 let known = Self {
                     num: row.get(0)?,
                     head: Seq(count(row.get(1)?)),
                     head_hash: Digest(row.get(2)?),
-                    row_head: Seq(count(row.get(16)?)),
-                    whose: row.get(17)?,
                     tail_log: row.get(3)?,
                     created_at: row.get(4)?,
-                    origin: row.get(5)?,
-                    moved: row.get(6)?,
-                    epoch: count(row.get(7)?),
+                    moved: row.get(5)?,
+                    epoch: count(row.get(6)?),
                     // An unreadable claim belongs to no owner.
-                    claim: row.get(8).unwrap_or_default(),
-                    wake_at: row.get(9)?,
-                    due_at: row.get(10)?,
-                    archived: row.get(11)?,
-                    row_state: row.get(12)?,
-                    labels: row.get(13)?,
-                    title: row.get(14)?,
-                    is_fork: row.get(15)?,
-                    unindexed: row.get(18)?,
+                    claim: row.get(7).unwrap_or_default(),
+                    wake_at: row.get(8)?,
+                    due_at: row.get(9)?,
+                    labels: row.get(10)?,
+                    is_fork: row.get(11)?,
                 };
-                Ok((known, row.get::<_, Option<i64>>(19)?))
+                Ok((known, row.get::<_, Option<i64>>(12)?))
             })
             .optional()?;
         match found {
@@ -117,6 +82,11 @@ impl Known {
         id: ConversationId,
     ) -> Result<Self, Failure> {
         Self::find(connection, tenant, id)?.ok_or_else(|| StoreError::NotFound(id).into())
+    }
+
+    /// It as it is read.
+    pub(super) fn open(&self) -> Open {
+        Open { num: self.num, head: self.head }
     }
 
     /// Whether a lease is the conversation's.
@@ -140,13 +110,13 @@ impl Open {
         id: ConversationId,
     ) -> Result<Self, Failure> {
         connection
-            .prepare_cached(headed!("tenant = ?1 AND id = ?2"))?
+            .prepare_cached("SELECT num, head_seq FROM conversation WHERE tenant = ?1 AND id = ?2")?
             .query_row(params![tenant, id.0.as_bytes()], Self::of)
             .optional()?
             .ok_or_else(|| StoreError::NotFound(id).into())
     }
 
-    /// A conversation from the first columns of [`headed`].
+    /// A conversation from the first columns of a row: its number and its head.
     pub(super) fn of(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self { num: row.get(0)?, head: Seq(count(row.get(1)?)) })
     }
@@ -155,32 +125,7 @@ impl Open {
 /// The columns of [`listed`], in its order.
 pub(super) const LISTED: &str = "c.id, c.head_seq, c.head_hash, c.created_at, c.active_at, \
      c.origin, c.forked_from, c.forked_seq, c.moved, c.messages, c.last_text, c.last_kind, \
-     c.last_at, c.title, c.labels, c.archived, c.state, c.cost, c.wake_at, c.num, \
-     c.held, c.deaths";
-
-/// A conversation as it is listed, with what its row does not have. What cannot be read is left out
-/// and named as its damage.
-pub(super) fn listed(connection: &Connection, row: &Row<'_>) -> Result<Conversation, Failure> {
-    let mut listed = in_row(row);
-    let num = row.get(19)?;
-    let ahead = match Ahead::of(connection, num) {
-        Ok(ahead) => ahead,
-        Err(error) => {
-            let why = error.into_damage()?;
-            listed.damage.get_or_insert(why);
-            if let Ok(Some(head)) = Head::ahead(connection, num) {
-                (listed.head, listed.head_hash, listed.active_at) = (head.seq, head.hash, head.at);
-            }
-            None
-        }
-    };
-    if let Some(ahead) = ahead {
-        let Ahead { head, messages, cost, last_message, state, agent: _ } = ahead;
-        (listed.head, listed.head_hash, listed.active_at) = (head.seq, head.hash, head.at);
-        listed.sums = Sums { messages, cost, last_message, state, ..listed.sums };
-    }
-    Ok(listed)
-}
+     c.last_at, c.title, c.labels, c.archived, c.state, c.cost, c.wake_at, c.held, c.deaths";
 
 /// Reads the columns of a row one by one, and notes the first that cannot be read.
 struct Columns<'a> {
@@ -206,8 +151,8 @@ impl Columns<'_> {
     }
 }
 
-/// A conversation as its row has it.
-fn in_row(row: &Row<'_>) -> Conversation {
+/// A conversation as its row has it. What cannot be read is left out and named as its damage.
+pub(super) fn listed(row: &Row<'_>) -> Conversation {
     let mut columns = Columns { row, damage: None };
     let forked_from: Option<[u8; 16]> = columns.get(6, None);
     let forked_seq: Option<i64> = columns.get(7, None);
@@ -225,7 +170,7 @@ fn in_row(row: &Row<'_>) -> Conversation {
         created_at: moment(columns.get(3, 0)),
         active_at: moment(columns.get(4, 0)),
         origin: columns.keep(5, origin(from), Origin::Own),
-        hold: hold(columns.get(20, false), columns.get(21, 0)),
+        hold: hold(columns.get(19, false), columns.get(20, 0)),
         forked_from: forked_from.map(conversation_id).zip(forked_seq.map(|seq| Seq(count(seq)))),
         moved_away: columns.get(8, false),
         sums: Sums {
@@ -261,7 +206,7 @@ pub(super) fn conversation(
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query(params![tenant, id.0.as_bytes()])?;
     match rows.next()? {
-        Some(row) => listed(connection, row),
+        Some(row) => Ok(listed(row)),
         None => Err(StoreError::NotFound(id).into()),
     }
 }
@@ -274,7 +219,7 @@ pub(super) fn forget_agents(connection: &Connection, conversation: i64) -> rusql
         .map(drop)
 }
 
-/// Writes the sums of agents. Those that are as they were cost no page.
+/// Writes the sums of agents.
 pub(super) fn keep_agents(
     connection: &Connection,
     conversation: i64,
@@ -286,9 +231,7 @@ pub(super) fn keep_agents(
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
          ON CONFLICT (conversation, agent) DO UPDATE SET
            name = ?3, present = ?4, interactions = ?5, last_kind = ?6, last_at = ?7,
-           description = ?8
-         WHERE (name, present, interactions, last_kind, last_at, description)
-           IS NOT (?3, ?4, ?5, ?6, ?7, ?8)",
+           description = ?8",
     )?;
     for agent in agents {
         let (kind, at) = agent.last_interaction.unzip();
@@ -332,12 +275,6 @@ pub(super) fn agents(
             last_interaction: last,
             state_description: row.get(6)?,
         });
-    }
-    if let Some(newer) = Ahead::of(connection, open.num)?.and_then(|ahead| ahead.agent) {
-        match agents.binary_search_by_key(&newer.agent, |sums| sums.agent) {
-            Ok(at) => agents.splice(at..=at, [newer]).for_each(drop),
-            Err(at) => agents.insert(at, newer),
-        }
     }
     Ok(agents)
 }

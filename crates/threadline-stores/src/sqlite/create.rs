@@ -1,19 +1,18 @@
 //! Beginning a conversation, on its own or as a fork.
 
 use rusqlite::{Connection, params};
-use threadline_core::clock::Timestamp;
+use threadline_core::history::batch::Batch;
 use threadline_core::history::fact::Digest;
 use threadline_core::history::record::GENESIS;
 use threadline_core::id::{ConversationId, Seq};
-use threadline_core::store::StoreError;
+use threadline_core::store::{Origin, StoreError};
 
-use super::append::{Labelled, Ready, mark_unindexed, update_head};
+use super::append::{self, Row, mark_unindexed};
 use super::blobs;
-use super::conversation::{Known, OWN, Open, labels_text, state_number};
+use super::conversation::{Known, Open};
 use super::error::Failure;
-use super::fresh::Tier;
 use super::inbox;
-use super::number::{int, seq_int};
+use super::number::seq_int;
 use super::segments::{add_segment, hash_at, new_log, share_segments};
 
 /// Begins a conversation, on its own or as a fork.
@@ -22,11 +21,10 @@ pub(super) fn create(
     tenant: i64,
     id: ConversationId,
     base: Option<(ConversationId, Seq)>,
-    first: &Ready,
+    first: &Batch,
 ) -> Result<(), Failure> {
     if let Some(known) = Known::find(connection, tenant, id)? {
-        let open = Open { num: known.num, head: known.head };
-        let same = first.is_stored(connection, open)?;
+        let same = append::is_stored(connection, known.open(), first)?;
         return if same { Ok(()) } else { Err(StoreError::Exists(id).into()) };
     }
     let parent = match base {
@@ -43,18 +41,15 @@ pub(super) fn create(
     }
     add_segment(connection, num, at.next(), num)?;
     blobs::require(connection, &first.attachments)?;
-    first.check(connection, &inbox::Holder { num, id, is_fork: base.is_some() })?;
-    first.write(connection, num, num, Tier::Settled)?;
+    let holder = inbox::Holder { num, id, is_fork: base.is_some() };
+    holder.check_keys(connection, &first.keys, &first.taken)?;
+    append::check(first)?;
+    append::write(connection, num, num, first, &first.taken)?;
     mark_unindexed(connection, num)?;
-    let row = NewRow {
-        num,
-        id,
-        created_at: first.first_at,
-        origin: OWN,
-        forked_from: base,
-        moved: first.moved,
-    };
-    row.insert(connection, tenant, first)
+    let created_at = first.first_at().micros();
+    let row = Row { tenant, id, num, created_at, labels: Vec::new() };
+    insert(connection, &row, base)?;
+    row.update(connection, first, Origin::Own)
 }
 
 /// A fork's parent, the last entry it shares, and that entry's hash.
@@ -75,60 +70,26 @@ fn parent_at(
     }
 }
 
-/// The row of a new conversation.
-pub(super) struct NewRow {
-    pub(super) num: i64,
-    pub(super) id: ConversationId,
-    pub(super) created_at: Timestamp,
-    pub(super) origin: i64,
-    pub(super) forked_from: Option<(ConversationId, Seq)>,
-    pub(super) moved: bool,
-}
-
-impl NewRow {
-    /// Writes it, with the sums of the last batch of its history.
-    pub(super) fn insert(
-        &self,
-        connection: &Connection,
-        tenant: i64,
-        last: &Ready,
-    ) -> Result<(), Failure> {
-        let sums = &last.sums;
-        let wake_at = sums.wake_at.map(Timestamp::micros);
-        connection
-            .prepare_cached(
-                "INSERT INTO conversation
-                   (num, id, tenant, head_seq, head_hash, tail_log, created_at, active_at, origin,
-                    moved, wake_at, due_at, archived, state, messages, cost, forked_from,
-                    forked_seq, labels, title)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?1, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,
-                    ?16, ?17, ?18, ?19)",
-            )?
-            .execute(params![
-                self.num,
-                self.id.0.as_bytes(),
-                tenant,
-                seq_int(last.head),
-                last.head_hash.0,
-                self.created_at.micros(),
-                last.at.micros(),
-                self.origin,
-                self.moved,
-                wake_at,
-                if self.moved { None } else { wake_at },
-                sums.archived,
-                state_number(sums.state),
-                int(sums.messages),
-                int(sums.cost.0),
-                self.forked_from.as_ref().map(|(from, _)| from.0.as_bytes()),
-                self.forked_from.map(|(_, seq)| seq_int(seq)),
-                labels_text(&sums.labels)?,
-                sums.title,
-            ])?;
-        update_head(connection, self.num, last)?;
-        let created_at = self.created_at.micros();
-        let place = Labelled { tenant, num: self.num, id: self.id, created_at };
-        place.relabel(connection, &[], &sums.labels, last.at)?;
-        Ok(())
-    }
+/// Adds the row of a new conversation, whose head and summary are still to be written.
+pub(super) fn insert(
+    connection: &Connection,
+    row: &Row,
+    forked_from: Option<(ConversationId, Seq)>,
+) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached(
+            "INSERT INTO conversation
+               (num, id, tenant, tail_log, created_at, origin, forked_from, forked_seq, head_seq,
+                head_hash, active_at, archived, state, messages, cost)
+             VALUES (?1, ?2, ?3, ?1, ?4, 0, ?5, ?6, 0, x'', 0, 0, 0, 0, 0)",
+        )?
+        .execute(params![
+            row.num,
+            row.id.0.as_bytes(),
+            row.tenant,
+            row.created_at,
+            forked_from.as_ref().map(|(from, _)| from.0.as_bytes()),
+            forked_from.map(|(_, seq)| seq_int(seq)),
+        ])
+        .map(drop)
 }

@@ -132,14 +132,6 @@ pub(super) enum Failure {
 }
 
 impl Failure {
-    /// What is damaged, if that is why the call was refused; else the failure.
-    pub(super) fn into_damage(self) -> Result<String, Self> {
-        match self {
-            Self::Refused(StoreError::Damaged(why)) => Ok(why),
-            other => Err(other),
-        }
-    }
-
     /// The error of a call that was doing something.
     pub(super) fn into_store_error(self, doing: &'static str) -> StoreError {
         match self {

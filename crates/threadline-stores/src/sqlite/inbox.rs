@@ -4,13 +4,12 @@ use std::collections::BTreeSet;
 
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use threadline_core::clock::Timestamp;
-use threadline_core::history::batch::Taken;
+use threadline_core::history::batch::{ClientKey, Taken};
 use threadline_core::history::fact::Digest;
 use threadline_core::id::{ConversationId, Seq};
 use threadline_core::inbox::{Body, CLIENT_KEY_CAP_BYTES, Item, ItemNumber};
 use threadline_core::store::{Queued, StoreError};
 
-use super::append::Key;
 use super::blobs;
 use super::conversation::{Known, Open};
 use super::error::{Failure, damaged};
@@ -104,20 +103,18 @@ impl Holder {
     }
 
     /// Refuses inputs whose key was taken before, or waits under another body and is not taken
-    /// with them. Tells whether one of them waits.
+    /// with them.
     pub(super) fn check_keys(
         &self,
         connection: &Connection,
-        keys: &[Key],
+        keys: &[ClientKey],
         taken: &[Taken],
-    ) -> Result<bool, Failure> {
-        let mut waits = false;
-        for (index, Key { text: key, digest, .. }) in keys.iter().enumerate() {
-            let again = keys.iter().take(index).any(|earlier| earlier.text == *key);
+    ) -> Result<(), Failure> {
+        for (index, ClientKey { key, digest, .. }) in keys.iter().enumerate() {
+            let again = keys.iter().take(index).any(|earlier| earlier.key == *key);
             let free = match self.find(connection, key)? {
                 None => true,
                 Some((waits_as, queued)) => {
-                    waits = true;
                     let takes = taken.iter().any(|taken| taken.item == queued.number);
                     queued.taken.is_none() && (takes || waits_as == *digest)
                 }
@@ -126,7 +123,7 @@ impl Holder {
                 return Err(self.key_conflict(key));
             }
         }
-        Ok(waits)
+        Ok(())
     }
 
     fn key_conflict(&self, key: &str) -> Failure {
@@ -234,9 +231,9 @@ pub(super) fn take(
 pub(super) fn keep_keys(
     connection: &Connection,
     conversation: i64,
-    keys: &[Key],
+    keys: &[ClientKey],
 ) -> rusqlite::Result<()> {
-    for Key { text, digest, seq } in keys {
+    for ClientKey { key, digest, seq } in keys {
         connection
             .prepare_cached(
                 "INSERT INTO inbox (conversation, client_key, digest, taken_seq)
@@ -244,7 +241,7 @@ pub(super) fn keep_keys(
                  ON CONFLICT (conversation, client_key) DO UPDATE SET taken_seq = ?4, item = NULL
                  WHERE taken_seq IS NULL",
             )?
-            .execute(params![conversation, text, digest.0, seq_int(*seq)])?;
+            .execute(params![conversation, key, digest.0, seq_int(*seq)])?;
     }
     Ok(())
 }
@@ -275,10 +272,7 @@ pub(super) fn take_gone(
 /// The time of a conversation's last entry.
 fn active_at(connection: &Connection, conversation: i64) -> rusqlite::Result<i64> {
     connection
-        .prepare_cached(
-            "SELECT coalesce(ahead.active_at, c.active_at)
-             FROM conversation c LEFT JOIN ahead ON ahead.conversation = c.num WHERE c.num = ?1",
-        )?
+        .prepare_cached("SELECT active_at FROM conversation WHERE num = ?1")?
         .query_row([conversation], |row| row.get(0))
 }
 

@@ -1,10 +1,8 @@
 //! The search index: it follows the logs in small slices.
 
 mod checksums;
-mod leaf;
-mod segment;
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension as _, params};
 use threadline_core::history::fact::Digest;
 use threadline_core::history::record::Record;
 use threadline_core::id::Seq;
@@ -18,47 +16,58 @@ pub(super) use checksums::Checksums;
 const SLICE_ENTRIES: usize = 512;
 const SLICE_BYTES: usize = 1024 * 1024;
 
-/// Whether the index has every entry.
-pub(super) fn is_complete(connection: &Connection) -> rusqlite::Result<bool> {
-    connection
-        .prepare_cached("SELECT NOT EXISTS (SELECT 1 FROM unindexed)")?
-        .query_row([], |row| row.get(0))
+/// The logs with entries that the index does not have, and the last entry of each.
+pub(super) fn behind(connection: &Connection) -> rusqlite::Result<Vec<(i64, Seq)>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT unindexed.log,
+                (SELECT id FROM entry
+                 WHERE id BETWEEN unindexed.log << 36 AND (unindexed.log << 36) | ?1
+                 ORDER BY id DESC LIMIT 1)
+         FROM unindexed",
+    )?;
+    let found = statement.query_map([seq_int(Seq(u64::MAX))], |row| {
+        let (_, last) = log_and_seq(row.get::<_, Option<i64>>(1)?.unwrap_or(0));
+        Ok((row.get(0)?, last))
+    })?;
+    found.collect()
 }
 
 /// How many entries the index lags behind.
 pub(super) fn lag(connection: &Connection) -> rusqlite::Result<u64> {
-    let mut statement = connection.prepare_cached(
-        "SELECT log.indexed_seq,
-                (SELECT id FROM entries
-                 WHERE id BETWEEN log.num << 36 AND (log.num << 36) | ?1
-                 ORDER BY id DESC LIMIT 1)
-         FROM unindexed CROSS JOIN log ON log.num = unindexed.log",
-    )?;
-    let mut rows = statement.query([seq_int(Seq(u64::MAX))])?;
     let mut lag = 0_u64;
-    while let Some(row) = rows.next()? {
-        let (_, last) = log_and_seq(row.get::<_, Option<i64>>(1)?.unwrap_or(0));
-        lag = lag.saturating_add(last.0.saturating_sub(count(row.get(0)?)));
+    for (log, last) in behind(connection)? {
+        let indexed = indexed(connection, log)?.unwrap_or(last);
+        lag = lag.saturating_add(last.0.saturating_sub(indexed.0));
     }
     Ok(lag)
 }
 
-/// Indexes a slice of what lags behind. Tells whether there may be more.
+/// The last entry of a log that the index has; none if there is no such log.
+fn indexed(connection: &Connection, log: i64) -> rusqlite::Result<Option<Seq>> {
+    connection
+        .prepare_cached("SELECT indexed_seq FROM log WHERE num = ?1")?
+        .query_row([log], |row| Ok(Seq(count(row.get(0)?))))
+        .optional()
+}
+
+/// Indexes a slice of what lags behind. Returns whether there may be more.
 pub(super) fn follow(connection: &Connection) -> Result<bool, Failure> {
+    let behind = behind(connection)?;
+    follow_to(connection, &behind)
+}
+
+/// Indexes a slice of some logs, each up to an entry. Returns whether there may be more.
+pub(super) fn follow_to(connection: &Connection, logs: &[(i64, Seq)]) -> Result<bool, Failure> {
     let mut slice = Slice { entries: SLICE_ENTRIES, bytes: SLICE_BYTES };
-    while slice.has_room() {
-        let next = connection
-            .prepare_cached(
-                "SELECT log.num, log.indexed_seq
-                 FROM unindexed CROSS JOIN log ON log.num = unindexed.log LIMIT 1",
-            )?
-            .query_map([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)))?
-            .next()
-            .transpose()?;
-        let Some((log, indexed)) = next else { return Ok(false) };
-        slice.index(connection, log, Seq(count(indexed)))?;
+    for (log, last) in logs {
+        if let Some(after) = indexed(connection, *log)?.filter(|after| after < last) {
+            slice.index(connection, *log, after)?;
+        }
+        if !slice.has_room() {
+            return Ok(true);
+        }
     }
-    Ok(true)
+    Ok(false)
 }
 
 /// What is left of a slice.
@@ -75,9 +84,7 @@ impl Slice {
     /// Indexes entries of a log after a place, to its end or to that of the slice.
     fn index(&mut self, connection: &Connection, log: i64, after: Seq) -> Result<(), Failure> {
         let mut select = connection.prepare_cached(
-            "SELECT id, envelope, body
-             FROM entries CROSS JOIN record ON record.num = entries.record
-             WHERE id > ?1 AND id <= ?2 ORDER BY id",
+            "SELECT id, envelope, body FROM entry WHERE id > ?1 AND id <= ?2 ORDER BY id",
         )?;
         let mut rows = select.query([entry_id(log, after), entry_id(log, Seq(u64::MAX))])?;
         let mut insert =

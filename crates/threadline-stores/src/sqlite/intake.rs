@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError};
 use async_trait::async_trait;
 use rusqlite::Connection;
 use threadline_core::clock::Timestamp;
-use threadline_core::history::batch::Batch;
+use threadline_core::history::batch::{Batch, ForkedAt};
 use threadline_core::history::fact::Digest;
 use threadline_core::history::record::{GENESIS, Record};
 use threadline_core::history::snapshot::Snapshot;
@@ -13,19 +13,18 @@ use threadline_core::id::{ConversationId, Seq};
 use threadline_core::inbox::Item;
 use threadline_core::store::{Intake, Origin, StageId, StoreError};
 
-use super::SqliteStore;
-use super::ahead;
-use super::append::{Ready, advance, branch_off, mark_unindexed, reopen};
-use super::conversation::{Known, forget_agents, origin_number};
-use super::create::NewRow;
+use super::append::{self, Row, advance, branch_off, mark_unindexed, reopen};
+use super::blobs;
+use super::conversation::{Known, forget_agents};
+use super::create;
 use super::error::Failure;
-use super::fresh::Tier;
 use super::inbox;
 use super::number::{count, int};
 use super::read;
 use super::segments::{add_segment, new_log};
 use super::snapshot;
 use super::sweep;
+use super::{SqliteStore, sized};
 
 /// An intake under way.
 #[derive(Clone)]
@@ -37,11 +36,11 @@ pub(super) struct Stage {
     head: Seq,
     head_hash: Digest,
     created_at: Timestamp,
-    forked_from: Option<(ConversationId, Seq)>,
+    forked: Option<ForkedAt>,
     /// Whether any batch has a rewind.
     rewinds: bool,
-    /// The sums of the last batch, without its entries.
-    last: Option<Arc<Ready>>,
+    /// The last batch.
+    last: Option<Arc<Batch>>,
 }
 
 #[async_trait]
@@ -61,7 +60,7 @@ impl Intake for SqliteStore {
             head: base,
             head_hash: base_hash,
             created_at: Timestamp::default(),
-            forked_from: None,
+            forked: None,
             rewinds: false,
             last: None,
         };
@@ -76,32 +75,31 @@ impl Intake for SqliteStore {
         snapshot: Option<&Snapshot>,
     ) -> Result<(), StoreError> {
         let mut staged = self.find_stage(stage)?;
-        let mut ready = Ready::new(batch)?;
-        ready.forget_taken();
-        if (ready.base, ready.base_hash) != (staged.head, staged.head_hash) {
-            let (id, expected, head) = (staged.id, ready.base, staged.head);
+        if (batch.base, batch.base_hash) != (staged.head, staged.head_hash) {
+            let (id, expected, head) = (staged.id, batch.base, staged.head);
             return Err(StoreError::Conflict { id, expected, head });
         }
         if staged.head == Seq::ZERO {
-            staged.created_at = ready.first_at;
+            staged.created_at = batch.first_at();
         }
-        if let Some((from, seq, at)) = ready.forked {
-            staged.forked_from = Some((from, seq));
-            staged.created_at = at;
+        if let Some(forked) = batch.forked {
+            (staged.forked, staged.created_at) = (Some(forked), forked.at);
         }
-        (staged.head, staged.head_hash) = (ready.head, ready.head_hash);
-        staged.rewinds |= ready.rewinds();
+        (staged.head, staged.head_hash) = (batch.head(), batch.head_hash());
+        staged.rewinds |= !batch.rewinds.is_empty();
         let (log, snapshot) = (int(stage.0), snapshot.cloned());
         if let Some(snapshot) = &snapshot
-            && (snapshot.seq, snapshot.hash) != (ready.head, ready.head_hash)
+            && (snapshot.seq, snapshot.hash) != (staged.head, staged.head_hash)
         {
-            let (id, seq, head) = (staged.id, snapshot.seq, ready.head);
+            let (id, seq, head) = (staged.id, snapshot.seq, staged.head);
             return Err(StoreError::NoEntry { id, seq, head });
         }
-        staged.last = Some(Arc::new(ready.without_entries()));
-        self.write("take in a batch", ready.bytes, move |connection| {
-            ready.check_staged(connection)?;
-            ready.write(connection, log, log, Tier::Settled)?;
+        let batch = Arc::new(batch.clone());
+        staged.last = Some(Arc::clone(&batch));
+        self.write("import a batch", sized(&batch)?, move |connection| {
+            blobs::require(connection, &batch.attachments)?;
+            append::check(&batch)?;
+            append::write(connection, log, log, &batch, &[])?;
             if let Some(snapshot) = &snapshot {
                 snapshot::write(connection, log, snapshot, true)?;
             }
@@ -252,19 +250,21 @@ impl Adoption {
     }
 
     /// A conversation that was not here.
-    fn begin(&self, connection: &Connection, last: &Ready) -> Result<i64, Failure> {
+    fn begin(&self, connection: &Connection, last: &Batch) -> Result<i64, Failure> {
         self.unstage(connection)?;
         add_segment(connection, self.log, Seq(1), self.log)?;
-        let row = NewRow {
-            num: self.log,
+        let row = Row {
+            tenant: self.tenant,
             id: self.staged.id,
-            created_at: self.staged.created_at,
-            origin: origin_number(self.origin),
-            forked_from: self.staged.forked_from,
-            // Wherever it was moved, it goes on here.
-            moved: false,
+            num: self.log,
+            created_at: self.staged.created_at.micros(),
+            labels: Vec::new(),
         };
-        row.insert(connection, self.tenant, last)?;
+        let forked_from = self.staged.forked.map(|forked| (forked.from, forked.seq));
+        create::insert(connection, &row, forked_from)?;
+        row.update(connection, last, self.origin)?;
+        // Wherever it was moved, it goes on here.
+        reopen(connection, self.log, self.origin)?;
         Ok(self.log)
     }
 
@@ -273,7 +273,7 @@ impl Adoption {
         &self,
         connection: &Connection,
         known: &Known,
-        last: Option<&Ready>,
+        last: Option<&Batch>,
     ) -> Result<i64, Failure> {
         let (id, expected) = (self.staged.id, self.staged.base);
         let unchanged = known.head == expected && known.head_hash == self.staged.base_hash;
@@ -282,13 +282,12 @@ impl Adoption {
         }
         match last {
             Some(last) => {
-                ahead::settle(connection, known.num)?;
                 self.unstage(connection)?;
                 add_segment(connection, known.num, expected.next(), self.log)?;
                 self.hand_over(connection, known.num)?;
                 advance(connection, self.tenant, id, self.log, last)?;
-                if let Some(from) = self.staged.forked_from {
-                    branch_off(connection, known.num, from, self.staged.created_at)?;
+                if let Some(forked) = self.staged.forked {
+                    branch_off(connection, known.num, forked)?;
                 }
             }
             None => sweep::leave_log(connection, self.log)?,

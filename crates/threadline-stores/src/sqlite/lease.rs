@@ -9,7 +9,6 @@ use threadline_core::store::{
     ClaimId, Lease, LockedBy, PARK_AFTER_DEATHS, Predecessor, StoreError,
 };
 
-use super::ahead;
 use super::conversation::{Known, OWN, Open, WORKING, conversation_id, hold};
 use super::error::Failure;
 use super::number::{count, int, moment, seq_int};
@@ -46,7 +45,7 @@ struct Seen {
 macro_rules! seen {
     ($from:literal) => {
         concat!(
-            "SELECT c.num, c.id, c.epoch, coalesce(ahead.head_seq, c.head_seq), c.claim, c.owner, \
+            "SELECT c.num, c.id, c.epoch, c.head_seq, c.claim, c.owner, \
              c.run, c.lease_until, c.unattended, c.lease_head, c.held, c.deaths ",
             $from
         )
@@ -77,10 +76,7 @@ impl Seen {
 
     fn get(connection: &Connection, num: i64) -> rusqlite::Result<Self> {
         connection
-            .prepare_cached(seen!(
-                "FROM conversation c LEFT JOIN ahead ON ahead.conversation = c.num
-                 WHERE c.num = ?1"
-            ))?
+            .prepare_cached(seen!("FROM conversation c WHERE c.num = ?1"))?
             .query_row([num], Self::of)
     }
 
@@ -226,8 +222,6 @@ impl Taker<'_> {
         ids: &dyn IdSource,
         living: &mut Living<'_>,
     ) -> Result<Vec<Lease>, Failure> {
-        // What is due longest is told by the rows.
-        ahead::settle_all(connection)?;
         let mut leases = Vec::new();
         for seen in self.due(connection, most, living)? {
             let deaths = seen.count_deaths();
@@ -325,7 +319,7 @@ const DUE: &str = seen!(
       SELECT num, active_at, id, 0 FROM conversation
       WHERE tenant = ?1 AND archived = 1 AND state = 2 AND active_at > ?2 AND due_at <= active_at
       ORDER BY due, id LIMIT -1) AS due
-    CROSS JOIN conversation c ON c.num = due.num LEFT JOIN ahead ON ahead.conversation = c.num
+    CROSS JOIN conversation c ON c.num = due.num
     WHERE c.moved = 0 AND c.held = 0 AND c.deaths < 3 AND (c.origin = 0 OR NOT due.goes_on)"
 );
 const _: () = assert!(

@@ -30,69 +30,30 @@ pub(super) fn list(
     };
     let mut conversations = Vec::new();
     while let Some(row) = found.next()? {
-        conversations.push(listed(connection, row)?);
-    }
-    let mut more = Vec::new();
-    if !by_row(&listing.filter, listing.sort) {
-        more.push(ahead_sql(&listing.filter, listing.sort));
+        conversations.push(listed(row));
     }
     match listing.filter {
-        Filter::Current | Filter::All => more.push(stray_sql(&listing.filter, listing.sort)),
-        Filter::Archived | Filter::State(_) | Filter::Label(_) => {}
+        Filter::Current | Filter::All => {}
+        Filter::Archived | Filter::State(_) | Filter::Label(_) => return Ok(conversations),
     }
-    if more.is_empty() {
-        return Ok(conversations);
-    }
-    for sql in more {
-        let mut statement = connection.prepare_cached(&sql)?;
-        let mut found = statement.query(params![tenant, at, id, most])?;
-        while let Some(row) = found.next()? {
-            conversations.push(listed(connection, row)?);
-        }
+    let mut statement = connection.prepare_cached(&stray_sql(listing.sort))?;
+    let mut found = statement.query(params![tenant, at, id, most])?;
+    while let Some(row) = found.next()? {
+        conversations.push(listed(row));
     }
     conversations.sort_by_key(|conversation| Reverse(conversation.cursor(listing.sort)));
     conversations.truncate(listing.most);
     Ok(conversations)
 }
 
-/// Whether a list and its order are those of the rows, even of those that lag behind. One with a
-/// label never does, and no other changes its archive or its first moment.
-fn by_row(filter: &Filter, sort: Sort) -> bool {
-    match filter {
-        Filter::Label(_) => true,
-        Filter::State(_) => false,
-        Filter::Current | Filter::Archived | Filter::All => sort == Sort::Created,
-    }
-}
-
-/// Those that are ahead of their rows: about a thousand at most, and none once nothing is written.
-fn ahead_sql(filter: &Filter, sort: Sort) -> String {
-    let shown = match filter {
-        Filter::Current => "AND c.archived <> 1".to_owned(),
-        Filter::Archived => "AND c.archived = 1".to_owned(),
-        Filter::State(state) => format!("AND ahead.state = {}", state_number(*state)),
-        Filter::All | Filter::Label(_) => String::new(),
-    };
-    let at = match sort {
-        Sort::Active => "ahead.active_at",
-        Sort::Created => "c.created_at",
-    };
-    format!(
-        "SELECT {LISTED} FROM ahead CROSS JOIN conversation c ON c.num = ahead.conversation
-         WHERE c.tenant = ?1 AND ({at}, c.id) < (?2, ?3) {shown}
-         ORDER BY {at} DESC, c.id DESC LIMIT ?4"
-    )
-}
-
 /// Those whose row is damaged so that no other query finds them: they are in no state there is, or
 /// neither archived nor not.
-fn stray_sql(filter: &Filter, sort: Sort) -> String {
+fn stray_sql(sort: Sort) -> String {
     let at = column(sort);
-    let current = lags(filter, sort);
     let stray = |place: &str| {
         format!(
             "SELECT num, {at}, id FROM conversation
-             WHERE tenant = ?1 AND {place} AND ({at}, id) < (?2, ?3) {current}"
+             WHERE tenant = ?1 AND {place} AND ({at}, id) < (?2, ?3)"
         )
     };
     let strays = [
@@ -125,7 +86,7 @@ fn sql(filter: &Filter, sort: Sort) -> String {
             .collect(),
         Filter::State(state) => vec![(false, *state), (true, *state)],
     };
-    let runs = runs.into_iter().map(|(archived, state)| run_sql(filter, sort, archived, state));
+    let runs = runs.into_iter().map(|(archived, state)| run_sql(sort, archived, state));
     let runs: Vec<_> = runs.collect();
     format!(
         "SELECT {LISTED} FROM ({} ORDER BY {at} DESC, id DESC LIMIT ?4) AS page
@@ -142,24 +103,14 @@ const fn column(sort: Sort) -> &'static str {
     }
 }
 
-fn run_sql(filter: &Filter, sort: Sort, archived: bool, state: State) -> String {
+fn run_sql(sort: Sort, archived: bool, state: State) -> String {
     let (archived, state) = (i64::from(archived), state_number(state));
-    let current = lags(filter, sort);
     let at = column(sort);
     format!(
         "SELECT num, {at}, id FROM conversation
          WHERE tenant = ?1 AND archived = {archived} AND state = {state}
-           AND ({at}, id) < (?2, ?3) {current}"
+           AND ({at}, id) < (?2, ?3)"
     )
-}
-
-/// The condition that leaves out rows that lag behind, where that matters.
-fn lags(filter: &Filter, sort: Sort) -> &'static str {
-    if by_row(filter, sort) {
-        ""
-    } else {
-        "AND NOT EXISTS (SELECT 1 FROM ahead WHERE ahead.conversation = num)"
-    }
 }
 
 fn label_sql(at: &str) -> String {

@@ -1,6 +1,5 @@
 //! Reading the outline: along a thread's path, or over the whole ledger.
 
-use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 use threadline_core::history::sections::Levels;
 use threadline_core::id::{AgentId, ConversationId, Seq};
@@ -9,36 +8,28 @@ use threadline_core::tokens::CounterId;
 
 use super::conversation::Open;
 use super::error::{Failure, damaged};
-use super::number::{count, entry_id, int, log_and_seq};
-use super::places::Places;
+use super::number::{count, entry_id, log_and_seq};
 use super::segments::Segment;
 
-const COLUMNS: &str = "id, agent, kind, live, recent, gist_tokens, recent_sum, \
-     live_sum_more, previous_back, turn_back, exchange, counter, results, gist, record";
+const COLUMNS: &str = "id, agent, kind, live, recent, gist_tokens, recent_sum, live_sum, previous, \
+     turn, exchange, counter, results, gist";
 /// How far back a row may be to be stepped to: it pays to seek what is further.
 const NEAR: u64 = 32;
-
-/// Where an agent's rows lie: those of the first among all entries, those of others in threads.
-const fn table(agent: AgentId) -> &'static str {
-    if agent.0 == AgentId::FIRST.0 { "entries" } else { "threads" }
-}
 
 /// The row at `from` and those before it on its thread's path, newest first.
 pub(super) fn path(
     connection: &Connection,
-    places: &Places,
     (tenant, id): (i64, ConversationId),
     agent: AgentId,
     (from, most): (Seq, usize),
 ) -> Result<Vec<OutlineRow>, Failure> {
     let open = Open::get(connection, tenant, id)?;
-    let mut walk = Walk { agent, next: Some(from), most, found: Vec::new(), places: Vec::new() };
+    let mut walk = Walk { agent, next: Some(from), most, found: Vec::new() };
     while walk.found.len() < most {
         let Some(next) = walk.next else { break };
         let Some(segment) = Segment::at(connection, open, next)? else { break };
         walk.back_through(connection, segment)?;
     }
-    places.note(walk.places.into_iter());
     Ok(walk.found)
 }
 
@@ -48,8 +39,6 @@ struct Walk {
     next: Option<Seq>,
     most: usize,
     found: Vec<OutlineRow>,
-    /// Where the records of their entries are.
-    places: Vec<(i64, i64)>,
 }
 
 impl Walk {
@@ -90,14 +79,12 @@ impl Walk {
                 return Ok(());
             }
             passed = 0;
-            let place = (row.get(0)?, row.get(14)?);
             let row = outline_row(row)?;
             if row.previous.is_some_and(|previous| previous >= seq) {
                 return Err(damaged(format!("the outline row {seq} does not lead back")));
             }
             self.next = row.previous;
             self.found.push(row);
-            self.places.push(place);
             // What lies between rows of a thread is not of others.
             let apart = self.next.map(|previous| seq.0.saturating_sub(previous.0));
             let near = apart.is_some_and(|apart| apart <= NEAR || self.agent != AgentId::FIRST);
@@ -114,15 +101,16 @@ impl Walk {
             self.next = None;
             return Ok(());
         }
-        Err(damaged(format!("the outline has no row {at} of agent {}", self.agent)))
+        Err(damaged(format!("the outline has no row for entry {at} of agent {}", self.agent)))
     }
 }
 
+/// Those of agents other than the first are found by the index of threads.
 fn walk_sql(agent: AgentId) -> String {
+    let other = if agent == AgentId::FIRST { "" } else { "AND agent <> 1 " };
     format!(
-        "SELECT {COLUMNS} FROM {} WHERE id BETWEEN ?1 AND ?2 AND agent = ?3 AND kind IS NOT NULL
-         ORDER BY id DESC",
-        table(agent)
+        "SELECT {COLUMNS} FROM entry
+         WHERE id BETWEEN ?1 AND ?2 AND agent = ?3 {other}AND kind IS NOT NULL ORDER BY id DESC"
     )
 }
 
@@ -135,10 +123,8 @@ pub(super) fn at(
     seqs: &[Seq],
 ) -> Result<Vec<OutlineRow>, Failure> {
     let open = Open::get(connection, tenant, id)?;
-    let sql = format!(
-        "SELECT {COLUMNS} FROM {} WHERE id = ?1 AND agent = ?2 AND kind IS NOT NULL",
-        table(agent)
-    );
+    let sql =
+        format!("SELECT {COLUMNS} FROM entry WHERE id = ?1 AND agent = ?2 AND kind IS NOT NULL");
     let mut statement = connection.prepare_cached(&sql)?;
     let mut found = Vec::with_capacity(seqs.len());
     let mut within: Option<Segment> = None;
@@ -165,113 +151,65 @@ pub(super) fn ledger(
     most: usize,
 ) -> Result<Vec<OutlineRow>, Failure> {
     let open = Open::get(connection, tenant, id)?;
-    let all = format!(
-        "SELECT {COLUMNS} FROM entries
-         WHERE id BETWEEN ?1 AND ?2 AND (kind IS NOT NULL OR agent <> 1) ORDER BY id"
+    let sql = format!(
+        "SELECT {COLUMNS} FROM entry WHERE id BETWEEN ?1 AND ?2 AND kind IS NOT NULL ORDER BY id"
     );
-    let mut all = connection.prepare_cached(&all)?;
-    let of_thread =
-        format!("SELECT {COLUMNS} FROM thread WHERE agent = ?1 AND id = ?2 AND kind IS NOT NULL");
-    let mut of_thread = connection.prepare_cached(&of_thread)?;
+    let mut statement = connection.prepare_cached(&sql)?;
     let mut found = Vec::new();
     let mut place = after.next();
     while let Some(segment) = Segment::at(connection, open, place)? {
-        let mut rows = all.query([entry_id(segment.log, place), segment.ids().1])?;
+        let mut rows = statement.query([entry_id(segment.log, place), segment.ids().1])?;
         while let Some(row) = rows.next()? {
             if found.len() >= most {
                 return Ok(found);
             }
-            if row.get_ref(2)? == ValueRef::Null {
-                let mut its = of_thread.query([row.get::<_, i64>(1)?, row.get(0)?])?;
-                found.extend(its.next()?.map(outline_row).transpose()?);
-            } else {
-                found.push(outline_row(row)?);
+            let row = outline_row(row)?;
+            // In a damaged tree, rows are not in the order of their numbers.
+            if row.seq < place || found.last().is_some_and(|last: &OutlineRow| last.seq >= row.seq)
+            {
+                return Err(damaged(format!("outline row {} is out of order", row.seq)));
             }
+            found.push(row);
         }
         place = segment.to.next();
     }
     Ok(found)
 }
 
-/// How far one place is before another.
-pub(super) fn back(from: Seq, to: Seq) -> i64 {
-    int(from.0).wrapping_sub(int(to.0))
-}
-
-/// The place so far before another.
-fn seq_back(from: Seq, back: i64) -> Seq {
-    Seq(count(int(from.0).wrapping_sub(back)))
-}
-
 fn outline_row(row: &Row<'_>) -> Result<OutlineRow, Failure> {
     let (_, seq) = log_and_seq(row.get(0)?);
     let kind: u8 = row.get(2)?;
-    let recent_sum = count(row.get(6)?);
+    let results: Option<String> = row.get(12)?;
     Ok(OutlineRow {
         seq,
         agent: AgentId(row.get(1)?),
         kind: RowKind::from_number(kind)
             .ok_or_else(|| damaged(format!("there is no kind of outline row {kind}")))?,
         tokens: Levels { live: row.get(3)?, recent: row.get(4)?, gist: row.get(5)? },
-        recent_sum,
-        live_sum: recent_sum.wrapping_add_signed(row.get(7)?),
-        previous: row.get::<_, Option<i64>>(8)?.map(|back| seq_back(seq, back)),
-        turn: seq_back(seq, row.get(9)?),
+        recent_sum: count(row.get(6)?),
+        live_sum: count(row.get(7)?),
+        previous: row.get::<_, Option<i64>>(8)?.map(|previous| Seq(count(previous))),
+        turn: Seq(count(row.get(9)?)),
         exchange: row.get(10)?,
         counter: CounterId(row.get(11)?),
-        results: read_results(row.get_ref(12)?, seq)?,
+        results: read_results(results.as_deref(), seq)?,
         gist: row.get(13)?,
     })
 }
 
-/// The tokens of results as bytes: seven bits in each, lowest first, the eighth for more. None if
-/// there are no results.
-pub(super) fn results(results: &[Levels<u32>]) -> Option<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(results.len() * 6);
-    for number in results.iter().flat_map(|tokens| [tokens.live, tokens.recent, tokens.gist]) {
-        let mut rest = number;
-        while rest >= 0x80 {
-            bytes.push(rest.to_le_bytes()[0] | 0x80);
-            rest >>= 7;
-        }
-        bytes.push(rest.to_le_bytes()[0]);
-    }
-    (!bytes.is_empty()).then_some(bytes)
+/// The tokens of results as JSON, those of each as a list by level; none if there are no results.
+pub(super) fn results_text(results: &[Levels<u32>]) -> Option<String> {
+    let levels: Vec<[u32; 3]> =
+        results.iter().map(|tokens| [tokens.live, tokens.recent, tokens.gist]).collect();
+    // Numbers always encode.
+    (!levels.is_empty()).then(|| serde_json::to_string(&levels).unwrap_or_default())
 }
 
-fn read_results(value: ValueRef<'_>, seq: Seq) -> Result<Vec<Levels<u32>>, Failure> {
-    let bytes = match value {
-        ValueRef::Null => return Ok(Vec::new()),
-        ValueRef::Blob(bytes) => bytes,
-        _ => return Err(damaged(format!("the outline row {seq} has no tokens of results"))),
-    };
-    let numbers = numbers(bytes);
-    let levels = numbers.as_deref().map(|numbers| numbers.chunks_exact(3));
-    let Some(levels) = levels.filter(|levels| levels.remainder().is_empty()) else {
-        return Err(damaged(format!("the outline row {seq} has half the tokens of results")));
-    };
-    let each = |levels: &[u32]| match levels {
-        [live, recent, gist] => Levels { live: *live, recent: *recent, gist: *gist },
-        _ => Levels::default(),
-    };
-    Ok(levels.map(each).collect())
-}
-
-/// The numbers in some bytes; none if the last one is cut off or one is too large.
-fn numbers(bytes: &[u8]) -> Option<Vec<u32>> {
-    let mut numbers = Vec::with_capacity(bytes.len());
-    let (mut number, mut shift) = (0_u64, 0_u32);
-    for byte in bytes {
-        number |= u64::from(byte & 0x7f) << shift;
-        shift += 7;
-        if byte & 0x80 == 0 {
-            numbers.push(u32::try_from(number).ok()?);
-            (number, shift) = (0, 0);
-        } else if shift > 28 {
-            return None;
-        }
-    }
-    (shift == 0).then_some(numbers)
+fn read_results(text: Option<&str>, seq: Seq) -> Result<Vec<Levels<u32>>, Failure> {
+    let Some(text) = text else { return Ok(Vec::new()) };
+    let levels: Vec<[u32; 3]> = serde_json::from_str(text)
+        .map_err(|error| damaged(format!("the results of outline row {seq}: {error}")))?;
+    Ok(levels.into_iter().map(|[live, recent, gist]| Levels { live, recent, gist }).collect())
 }
 
 #[cfg(test)]
@@ -281,31 +219,21 @@ mod tests {
 
     #[test]
     fn no_row_is_sorted_or_looked_for() {
-        let merged = |found: &str| {
-            let fresh = "SEARCH fresh USING INDEX fresh_id (id>? AND id<?)";
-            format!("MERGE (UNION ALL)\nLEFT\n{found}\nRIGHT\n{fresh}\n")
-        };
-        let first = "SEARCH entry USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)";
-        assert_eq!(plan(&walk_sql(AgentId::FIRST)), merged(first));
-        let others = "SEARCH thread USING PRIMARY KEY (agent=? AND id>? AND id<?)";
-        assert_eq!(plan(&walk_sql(AgentId(2))), merged(others));
+        let first = "SEARCH entry USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)\n";
+        assert_eq!(plan(&walk_sql(AgentId::FIRST)), first);
+        let others = "SEARCH entry USING INDEX entry_thread (agent=? AND rowid>? AND rowid<?)\n";
+        assert_eq!(plan(&walk_sql(AgentId(2))), others);
     }
 
     #[test]
     fn tokens_of_results_come_back() {
         let levels = |live, recent, gist| Levels { live, recent, gist };
         for kept in [vec![], vec![levels(0, 127, 128)], vec![levels(u32::MAX, 300, 1); 3]] {
-            let bytes = results(&kept);
-            let value = bytes.as_deref().map_or(ValueRef::Null, ValueRef::Blob);
-            assert_eq!(read_results(value, Seq(1)).unwrap(), kept);
+            let text = results_text(&kept);
+            assert_eq!(read_results(text.as_deref(), Seq(1)).unwrap(), kept);
         }
-    }
-
-    #[test]
-    fn bytes_that_are_no_tokens_are_damage() {
-        for bytes in [&[0x80][..], &[1, 2], &[0xff, 0xff, 0xff, 0xff, 0x7f, 1, 1], &[0xff; 9]] {
-            assert!(read_results(ValueRef::Blob(bytes), Seq(1)).is_err(), "{bytes:?}");
+        for text in ["", "7", "[[1,2]]", "[[1,2,-3]]"] {
+            assert!(read_results(Some(text), Seq(1)).is_err(), "{text:?}");
         }
-        assert!(read_results(ValueRef::Integer(1), Seq(1)).is_err());
     }
 }

@@ -12,7 +12,7 @@ use threadline_core::search::{Phrase, phrases};
 use threadline_core::store::{Hit, Query, Search, StoreError};
 
 use super::SqliteStore;
-use super::conversation::{Open, conversation_id, headed};
+use super::conversation::{Open, conversation_id};
 use super::error::Failure;
 use super::index::{self, Checksums};
 use super::number::{SEQ_MAX, entry_id, log_and_seq};
@@ -58,14 +58,18 @@ impl Search for SqliteStore {
 }
 
 impl SqliteStore {
-    /// Lets the index catch up with everything that was appended.
+    /// Lets the index catch up with everything that was appended before, and with nothing that is
+    /// appended meanwhile.
     async fn catch_up(&self) -> Result<(), StoreError> {
         let doing = "bring the search index up to date";
-        let complete =
-            self.read_store(doing, |connection| Ok(index::is_complete(connection)?)).await?;
-        let mut more = !complete;
+        let behind = self.read_store(doing, |connection| Ok(index::behind(connection)?)).await?;
+        let behind = Arc::new(behind);
+        let mut more = !behind.is_empty();
         while more {
-            more = self.write(doing, 0, index::follow).await?;
+            let behind = Arc::clone(&behind);
+            more = self
+                .write(doing, 0, move |connection| index::follow_to(connection, &behind))
+                .await?;
         }
         Ok(())
     }
@@ -131,7 +135,7 @@ impl Finder<'_> {
              WHERE words MATCH ?1 AND rowid >= ?2 AND rowid <= ?3 ORDER BY rowid DESC",
         )?;
         let mut agent_of =
-            self.connection.prepare_cached("SELECT agent FROM entries WHERE id = ?1")?;
+            self.connection.prepare_cached("SELECT agent FROM entry WHERE id = ?1")?;
         let mut rows = matching.query(params![self.words, first, last])?;
         while let Some(row) = rows.next()? {
             let id: i64 = row.get(0)?;
@@ -209,7 +213,9 @@ impl Finder<'_> {
     fn owner(&self, num: i64) -> Result<Option<(ConversationId, Path)>, Failure> {
         let found = self
             .connection
-            .prepare_cached(headed!("num = ?1 AND tenant = ?2"))?
+            .prepare_cached(
+                "SELECT num, head_seq, id FROM conversation WHERE num = ?1 AND tenant = ?2",
+            )?
             .query_row([num, self.tenant], |row| Ok((conversation_id(row.get(2)?), Open::of(row)?)))
             .optional()?;
         let Some((id, open)) = found else { return Ok(None) };

@@ -71,10 +71,7 @@ pub(super) fn hash_at(
 ) -> rusqlite::Result<Option<Digest>> {
     let Some(id) = locate(connection, open, seq)? else { return Ok(None) };
     connection
-        .prepare_cached(
-            "SELECT hash FROM entries CROSS JOIN record ON record.num = entries.record
-             WHERE id = ?1",
-        )?
+        .prepare_cached("SELECT hash FROM entry WHERE id = ?1")?
         .query_row([id], |row| Ok(Digest(row.get(0).unwrap_or_default())))
         .optional()
 }

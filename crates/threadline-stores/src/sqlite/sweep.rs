@@ -64,15 +64,8 @@ pub(super) fn remove_log_slice(connection: &Connection, log: i64) -> rusqlite::R
             return Ok(true);
         }
     }
-    // The entries lead to their records and threads, so they go last.
-    let records = "DELETE FROM record WHERE num IN
-        (SELECT record FROM entry WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT ?3)";
-    let threads = "DELETE FROM thread WHERE (agent, id) IN
-        (SELECT agent, id FROM entry WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT ?3)";
     let entries = "DELETE FROM entry WHERE id IN
         (SELECT id FROM entry WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT ?3)";
-    connection.prepare_cached(records)?.execute(range)?;
-    connection.prepare_cached(threads)?.execute(range)?;
     if connection.prepare_cached(entries)?.execute(range)? > 0 {
         return Ok(true);
     }

@@ -1,7 +1,5 @@
 //! What the SQLite store promises beyond what every store does.
 
-mod apart;
-mod log;
 mod planted;
 
 use std::path::Path;
@@ -108,9 +106,7 @@ impl World {
 /// How SQLite goes about a query, a line for each step.
 pub(super) fn plan(sql: &str) -> String {
     let connection = Connection::open_in_memory().unwrap();
-    for step in super::migrate::MIGRATIONS {
-        connection.execute_batch(step).unwrap();
-    }
+    connection.execute_batch(super::migrate::SCHEMA).unwrap();
     let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
     let mut rows = statement.raw_query();
     let mut plan = String::new();
@@ -197,33 +193,19 @@ fn what_is_not_a_store_is_refused_with_a_remedy() {
     let connection = Connection::open(world.path()).unwrap();
     connection.execute_batch("PRAGMA user_version = 99").unwrap();
     let failed = world.try_open(&world.path()).err().unwrap();
-    assert!(matches!(failed, StoreError::Newer { found: 99, known: 6 }), "{failed:?}");
+    assert!(matches!(failed, StoreError::Newer { found: 99, known: 7 }), "{failed:?}");
 }
 
-/// A store of every earlier form is brought to the newest one, and goes on.
-#[tokio::test]
-async fn earlier_forms_are_brought_to_the_newest() {
-    for version in 1..super::migrate::MIGRATIONS.len() {
-        let world = World::new();
-        std::fs::create_dir_all(world.path().parent().unwrap()).unwrap();
-        let connection = Connection::open(world.path()).unwrap();
-        for step in super::migrate::MIGRATIONS.iter().take(version) {
-            connection.execute_batch(step).unwrap();
-        }
-        connection.execute("INSERT INTO fresh (id, record, agent) VALUES (7, 8, 1)", []).unwrap();
-        let version = i64::try_from(version).unwrap();
-        let marks = [("application_id", super::migrate::APPLICATION_ID), ("user_version", version)];
-        for (name, mark) in marks {
-            connection.pragma_update(None, name, mark).unwrap();
-        }
-        drop(connection);
-        let store = world.open();
-        let (id, history) = world.begin(&store).await;
-        let history = world.say(&store, id, &history, &["one"]).await;
-        assert_eq!(store.conversation(id).await.unwrap().head, history.head());
-        let newest = i64::try_from(super::migrate::MIGRATIONS.len()).unwrap();
-        assert_eq!(world.count("PRAGMA user_version"), newest);
-        assert_eq!(world.count("SELECT record FROM entries WHERE id = 7"), 8);
+/// Development builds wrote files whose tables are of no use any more.
+#[test]
+fn a_file_of_a_development_build_is_refused() {
+    let world = World::new();
+    drop(world.open());
+    let connection = Connection::open(world.path()).unwrap();
+    for version in 1..7 {
+        connection.pragma_update(None, "user_version", version).unwrap();
+        let failed = world.try_open(&world.path()).err().unwrap();
+        assert!(failed.to_string().contains("development build"), "{failed}");
     }
 }
 
@@ -234,51 +216,12 @@ async fn entries_are_never_changed_or_removed() {
     world.begin(&store).await;
     drop(store);
     let connection = Connection::open(world.path()).unwrap();
-    super::fresh::settle(&connection).unwrap();
-    connection.execute("INSERT INTO fresh (id, record, agent) VALUES (7, 7, 1)", []).unwrap();
-    connection.execute("INSERT INTO thread (id, record, agent) VALUES (8, 8, 2)", []).unwrap();
-    for sql in [
-        "DELETE FROM entry",
-        "UPDATE entry SET record = 7",
-        "DELETE FROM fresh",
-        "UPDATE fresh SET record = 8",
-        "DELETE FROM thread",
-        "UPDATE thread SET record = 9",
-        "DELETE FROM record",
-        "UPDATE record SET body = x'00'",
-    ] {
+    for sql in ["DELETE FROM entry", "UPDATE entry SET agent = 7", "UPDATE entry SET body = x'00'"]
+    {
         let refused = connection.execute_batch(sql).unwrap_err().to_string();
         assert!(refused.contains("entries are never"), "{sql}: {refused}");
     }
-    super::fresh::settle(&connection).unwrap();
-    assert_eq!(world.count("SELECT count(*) FROM fresh"), 0);
-    assert_eq!(world.count("SELECT count(*) FROM entry"), 2);
-}
-
-#[tokio::test]
-async fn fresh_entries_are_read_after_those_at_their_places() {
-    let world = World::new();
-    let store = world.open();
-    let (id, mut history) = world.begin(&store).await;
-    let (other, mut others) = world.begin(&store).await;
-    for round in 0..3 {
-        history = world.say(&store, id, &history, &["one", "two"]).await;
-        others = world.say(&store, other, &others, &["three"]).await;
-        if round < 2 {
-            store.write("settle", 0, super::fresh::settle).await.unwrap();
-        }
-    }
-    let forward = store.read(id, &Page::forward(Seq(1), 100)).await.unwrap();
-    let mut backward = store.read(id, &Page::backward(history.head(), 100)).await.unwrap();
-    backward.reverse();
-    assert_eq!(forward, backward);
-    let thread = |page: Page| Page { thread: Some(AgentId::CONVERSATION), ..page };
-    let said = store.read(id, &thread(Page::forward(Seq(1), 100))).await.unwrap();
-    assert_eq!(said, forward[1..]);
-    let seqs: Vec<Seq> = (1..=7).map(Seq).collect();
-    assert_eq!(store.records(id, &seqs).await.unwrap(), forward);
-    assert_eq!(forward.last().unwrap().hash, history.head_hash());
-    assert_eq!(store.read(other, &Page::forward(Seq(1), 100)).await.unwrap().len(), 4);
+    assert_eq!(world.count("SELECT count(*) FROM entry"), 1);
 }
 
 /// Refuses after it has written, in a group with others.
@@ -366,7 +309,7 @@ async fn one_refused_append_does_not_fail_its_neighbours() {
         assert_eq!(matches!(answer, Err(StoreError::Fenced(_))), fenced, "{answer:?}");
         assert_eq!(answer.is_ok(), !fenced);
     }
-    assert_eq!(world.count("SELECT count(*) FROM entries"), 16 + 10);
+    assert_eq!(world.count("SELECT count(*) FROM entry"), 16 + 10);
 }
 
 #[tokio::test]
@@ -446,10 +389,7 @@ async fn nothing_remains_of_an_intake_whose_process_died() {
     assert!(matches!(dying.conversation(lost).await, Err(StoreError::NotFound(_))));
     drop(dying);
     drop(world.open());
-    for table in ["entry", "record"] {
-        let rows = world.count(&format!("SELECT count(*) FROM {table}"));
-        assert_eq!(rows, 2, "what is still in use stays");
-    }
+    assert_eq!(world.count("SELECT count(*) FROM entry"), 2, "what is still in use stays");
     assert_eq!(world.count("SELECT count(*) FROM snapshot"), 0);
     assert_eq!(world.count("SELECT count(*) FROM chunk"), 0);
     living.adopt(stage, Origin::Own, false, &[]).await.unwrap();

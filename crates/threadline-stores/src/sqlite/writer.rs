@@ -1,77 +1,42 @@
-//! The writer: one desk, at which one writes at a time, with group commit.
+//! The writer: one thread that writes, with group commit.
 //!
-//! Jobs that come at the same time are run by a thread in one transaction; one sync makes them all
-//! last, and only then are they answered. A job that comes alone is done at once, on the thread of
-//! whoever asks, as long as the disk is quick: to wake another thread and to be woken by it takes
-//! as long again as to write. A job that fails does not fail its neighbours: most fail before they
-//! write anything, and if one has written, the group is run again with a savepoint for each, which
-//! costs copies of all pages it changes.
+//! Jobs that wait when a transaction begins are run in it, each in a savepoint of its own, so that
+//! one that fails does not fail the others. One sync makes them all durable, and only then are they
+//! answered. When nothing waits, the thread does idle work and copies the write-ahead log into the
+//! file.
 
-mod attendant;
-mod desk;
 mod job;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use rusqlite::Connection;
 use threadline_core::store::StoreError;
 use tokio::sync::oneshot;
 
-use super::error::Failure;
-use super::remembered::Remembered;
-use attendant::Attendant;
-use desk::Desk;
-use job::{Job, Task, Told};
+use super::error::{Failure, Gravity, explain, gravity};
+use job::{Job, Ran, Task, Trouble};
+
+/// How long nothing must come before work is done that nobody waits for.
+const QUIET: Duration = Duration::from_millis(100);
+/// The most of one transaction.
+const GROUP_CAP_JOBS: usize = 256;
+const GROUP_CAP_BYTES: usize = 1024 * 1024;
 
 /// Why the store stopped, once it has.
 pub(super) type Poison = Arc<OnceLock<String>>;
 
-/// Work that nobody waits for, done in small slices when nothing else is to be done. Tells whether
+/// Work that nobody waits for, done in small slices when nothing else is to be done. Returns whether
 /// there is more.
 pub(super) type IdleWork = Box<dyn FnMut(&Connection) -> Result<bool, Failure> + Send>;
 
-/// The way to the desk. Dropping it stops the thread after the jobs that wait.
+/// A handle of the thread. Dropping it stops the thread after the jobs that wait.
 pub(super) struct Writer {
-    desk: Arc<Mutex<Desk>>,
-    messages: Option<Sender<Message>>,
+    jobs: Option<Sender<Box<dyn Job>>>,
     thread: Option<JoinHandle<()>>,
     poison: Poison,
-    around: Arc<Around>,
-}
-
-/// What a job may know of the desk at which it is done.
-#[derive(Default)]
-pub(super) struct Around {
-    at_once: AtomicUsize,
-    remembered: Mutex<Remembered>,
-}
-
-impl Around {
-    /// How many jobs are done in the transaction that is under way.
-    pub(super) fn at_once(&self) -> usize {
-        self.at_once.load(Ordering::Relaxed)
-    }
-
-    /// Conversations as the last appends left them.
-    pub(super) fn remembered(&self) -> MutexGuard<'_, Remembered> {
-        self.remembered.lock().unwrap_or_else(|poisoned| {
-            // Someone panicked half way: nothing of it is trusted.
-            let mut remembered = poisoned.into_inner();
-            remembered.forget();
-            remembered
-        })
-    }
-}
-
-/// What the thread is told.
-enum Message {
-    /// To do a job.
-    Do(Box<dyn Job>),
-    /// That something was written.
-    Look,
 }
 
 impl Writer {
@@ -81,23 +46,19 @@ impl Writer {
         poison: Poison,
         idle: IdleWork,
     ) -> Result<Self, StoreError> {
-        let (messages, waiting) = channel();
-        let desk = Desk::new(connection, Arc::clone(&poison), idle);
-        let around = Arc::clone(&desk.around);
-        let desk = Arc::new(Mutex::new(desk));
-        let attendant = Attendant::new(Arc::clone(&desk), waiting);
+        let (sender, jobs) = channel();
+        let work = Work { connection, poison: Arc::clone(&poison), idle, checkpointed: false };
         let thread = std::thread::Builder::new()
             .name("threadline-sqlite".to_owned())
-            .spawn(move || attendant.run())
+            .spawn(move || work.run(&jobs))
             .map_err(|error| StoreError::Unavailable {
                 doing: "start the thread that writes to the store",
                 source: Box::new(error),
             })?;
-        Ok(Self { desk, messages: Some(messages), thread: Some(thread), poison, around })
+        Ok(Self { jobs: Some(sender), thread: Some(thread), poison })
     }
 
-    /// Does some work in a transaction, and answers when it is durable. The work may be done more
-    /// than once, each time as if it had not been done before.
+    /// Does some work in a transaction, and answers when it is durable.
     pub(super) async fn call<T: Send + 'static>(
         &self,
         doing: &'static str,
@@ -106,62 +67,16 @@ impl Writer {
     ) -> Result<T, StoreError> {
         let (reply, answer) = oneshot::channel();
         let job = Box::new(Task { doing, bytes, work, result: None, reply });
-        let told = match self.do_at_once(job) {
-            Ok(looks) => {
-                if looks {
-                    self.tell(Message::Look);
-                }
-                true
-            }
-            Err(job) => self.tell(Message::Do(job)),
-        };
-        if !told {
+        if self.jobs.as_ref().is_none_or(|jobs| jobs.send(job).is_err()) {
             return Err(stopped(&self.poison));
         }
-        match answer.await {
-            Ok(Told { answer, others }) => {
-                drop(others);
-                answer
-            }
-            Err(lost) => Err(StoreError::AnswerLost(Box::new(lost))),
-        }
-    }
-
-    /// Reads with the connection that writes, on the thread of whoever asks, or gives the work back
-    /// if someone else writes. Only for what takes less time than to wake another thread.
-    pub(super) fn read_at_once<T, W>(&self, work: W) -> Result<Result<T, Failure>, W>
-    where
-        W: FnOnce(&Connection) -> Result<T, Failure>,
-    {
-        match self.desk.try_lock() {
-            Ok(desk) if self.poison.get().is_none() => Ok(desk.read(work)),
-            Ok(_) | Err(_) => Err(work),
-        }
-    }
-
-    /// What a job may know of the desk.
-    pub(super) fn around(&self) -> Arc<Around> {
-        Arc::clone(&self.around)
-    }
-
-    /// Does a job if nobody else writes, or gives it back. Tells whether the thread should look
-    /// after what was written.
-    fn do_at_once(&self, job: Box<dyn Job>) -> Result<bool, Box<dyn Job>> {
-        // A desk at which someone panicked is left to the thread, which ends by it.
-        let Ok(mut desk) = self.desk.try_lock() else { return Err(job) };
-        desk.do_at_once(job)?;
-        Ok(desk.wakes_thread())
-    }
-
-    /// Tells the thread something, if it has not ended.
-    fn tell(&self, message: Message) -> bool {
-        self.messages.as_ref().is_some_and(|messages| messages.send(message).is_ok())
+        answer.await.unwrap_or_else(|lost| Err(StoreError::AnswerLost(Box::new(lost))))
     }
 }
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        drop(self.messages.take());
+        drop(self.jobs.take());
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
         {
@@ -174,4 +89,160 @@ impl Drop for Writer {
 pub(super) fn stopped(poison: &Poison) -> StoreError {
     let why = poison.get().map_or("its writer has ended", String::as_str);
     StoreError::Poisoned(why.to_owned())
+}
+
+/// What the thread works with.
+struct Work {
+    connection: Connection,
+    poison: Poison,
+    idle: IdleWork,
+    /// Whether nothing was written since the log was last copied into the file.
+    checkpointed: bool,
+}
+
+impl Work {
+    /// Runs until nobody can ask for anything any more.
+    fn run(mut self, jobs: &Receiver<Box<dyn Job>>) {
+        let mut pause = Some(QUIET);
+        loop {
+            let next = match pause {
+                Some(pause) => jobs.recv_timeout(pause),
+                None => jobs.recv().map_err(RecvTimeoutError::from),
+            };
+            pause = match next {
+                Ok(first) => {
+                    self.write(group(first, jobs));
+                    Some(QUIET)
+                }
+                Err(RecvTimeoutError::Timeout) => self.idle_slice().then_some(Duration::ZERO),
+                Err(RecvTimeoutError::Disconnected) => return,
+            };
+        }
+    }
+
+    /// Runs jobs in one transaction, and answers them.
+    fn write(&mut self, mut group: Vec<Box<dyn Job>>) {
+        let done = match self.poison.get() {
+            Some(why) => Err(Trouble::Poisoned(why.clone())),
+            None => self.transact(&mut group),
+        };
+        self.checkpointed = false;
+        let trouble = done.err();
+        for job in group {
+            job.answer(trouble.as_ref());
+        }
+    }
+
+    fn transact(&self, group: &mut [Box<dyn Job>]) -> Result<(), Trouble> {
+        let done = self.execute("BEGIN IMMEDIATE").map_err(|error| Trouble::of(&error));
+        let done = done
+            .and_then(|()| group.iter_mut().try_for_each(|job| self.run_job(job.as_mut())))
+            .and_then(|()| self.execute("COMMIT").map_err(|error| Trouble::of_commit(&error)));
+        done.inspect_err(|trouble| {
+            self.roll_back();
+            self.note(trouble);
+        })
+    }
+
+    /// Runs a job in a savepoint. Fails only if the whole transaction is lost.
+    fn run_job(&self, job: &mut dyn Job) -> Result<(), Trouble> {
+        let lost = |error| Trouble::of(&error);
+        self.execute("SAVEPOINT job").map_err(lost)?;
+        match job.run(&self.connection) {
+            Ran::Done => {}
+            Ran::Failed(trouble) if self.is_lost(&trouble) => return Err(trouble),
+            Ran::Refused | Ran::Failed(_) => self.execute("ROLLBACK TO job").map_err(lost)?,
+        }
+        self.execute("RELEASE job").map_err(lost)
+    }
+
+    /// Whether an error of a job is one of the whole transaction: SQLite rolled it back, or nothing
+    /// can be promised any more.
+    fn is_lost(&self, trouble: &Trouble) -> bool {
+        trouble.poison().is_some() || self.connection.is_autocommit()
+    }
+
+    /// Does a little of what nobody waits for. Returns whether there is more.
+    fn idle_slice(&mut self) -> bool {
+        if self.poison.get().is_some() {
+            return false;
+        }
+        match self.idle_transaction() {
+            Ok(true) => {
+                self.checkpointed = false;
+                return true;
+            }
+            Ok(false) => {}
+            Err(error) => {
+                self.roll_back();
+                tracing::debug!(target: "History", %error, "put off idle work");
+                if let Failure::Sqlite(error) = &error {
+                    self.note(&Trouble::of(error));
+                }
+                return false;
+            }
+        }
+        if !self.checkpointed {
+            self.checkpointed = true;
+            self.checkpoint();
+        }
+        false
+    }
+
+    fn idle_transaction(&mut self) -> Result<bool, Failure> {
+        self.execute("BEGIN IMMEDIATE")?;
+        let more = (self.idle)(&self.connection)?;
+        self.execute("COMMIT")?;
+        Ok(more)
+    }
+
+    /// Copies the write-ahead log into the file, as far as no reader is in the way.
+    fn checkpoint(&self) {
+        let copied = self
+            .connection
+            .prepare_cached("PRAGMA wal_checkpoint(PASSIVE)")
+            .and_then(|mut checkpoint| checkpoint.query_row([], |_| Ok(())));
+        match copied {
+            Ok(()) => {}
+            Err(error) if gravity(&error) == Gravity::Store => {
+                self.note(&Trouble::Poisoned(explain(&error)));
+            }
+            Err(error) => tracing::debug!(target: "History", %error, "put off a checkpoint"),
+        }
+    }
+
+    /// Stops the store after an error that leaves open what is on the disk.
+    fn note(&self, trouble: &Trouble) {
+        if let Some(why) = trouble.poison()
+            && self.poison.set(why.to_owned()).is_ok()
+        {
+            tracing::error!(target: "History", why, "the store stopped after a failed write");
+        }
+    }
+
+    fn roll_back(&self) {
+        if !self.connection.is_autocommit()
+            && let Err(error) = self.execute("ROLLBACK")
+        {
+            self.note(&Trouble::of(&error));
+        }
+    }
+
+    fn execute(&self, sql: &str) -> rusqlite::Result<()> {
+        self.connection.prepare_cached(sql)?.execute([]).map(drop)
+    }
+}
+
+/// The jobs of the next transaction: the first, and those that wait already.
+fn group(first: Box<dyn Job>, jobs: &Receiver<Box<dyn Job>>) -> Vec<Box<dyn Job>> {
+    let mut bytes = first.bytes();
+    let mut group = vec![first];
+    while group.len() < GROUP_CAP_JOBS
+        && bytes < GROUP_CAP_BYTES
+        && let Ok(job) = jobs.try_recv()
+    {
+        bytes = bytes.saturating_add(job.bytes());
+        group.push(job);
+    }
+    group
 }

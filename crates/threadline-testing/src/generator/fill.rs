@@ -72,8 +72,9 @@ async fn write(
 }
 
 /// Two batches, one after the other, as one.
-fn join(mut first: Batch, second: Batch) -> Batch {
-    first.entries.extend(second.entries);
-    first.rows.extend(second.rows);
-    Batch { sums: second.sums, ..first }
+fn join(first: Batch, second: Batch) -> Batch {
+    let base = (first.base, first.base_hash);
+    let entries = first.entries.into_iter().chain(second.entries).collect();
+    let rows = first.rows.into_iter().chain(second.rows).collect();
+    Batch::new(base, entries, rows, second.sums, first.agents)
 }

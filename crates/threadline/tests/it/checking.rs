@@ -14,14 +14,14 @@ fn tamper(home: &Home, sql: &str) {
 
 /// Flips a bit in the body of an entry.
 fn flip(home: &Home, entry: u32) {
-    tamper(home, "DROP TRIGGER record_is_never_changed");
+    tamper(home, "DROP TRIGGER entry_is_never_changed");
     let connection = Connection::open(home.database()).unwrap();
     let place = format!("CAST(envelope AS TEXT) LIKE '{{\"seq\":{entry},%'");
-    let read = format!("SELECT body FROM record WHERE {place}");
+    let read = format!("SELECT body FROM entry WHERE {place}");
     let mut body: Vec<u8> = connection.query_row(&read, [], |row| row.get(0)).unwrap();
     let last = body.iter().rposition(u8::is_ascii_alphanumeric).unwrap();
     body[last] ^= 1;
-    let write = format!("UPDATE record SET body = ?1 WHERE {place}");
+    let write = format!("UPDATE entry SET body = ?1 WHERE {place}");
     assert_eq!(connection.execute(&write, [body]).unwrap(), 1);
 }
 
@@ -137,8 +137,8 @@ fn the_doctor_tells_of_a_damaged_index() {
 fn the_doctor_tells_of_a_newer_database() {
     let home = Home::with(WEATHER);
     tamper(&home, "PRAGMA user_version = 99");
-    assert_snapshot!(wrong(&home), @"wrong  open          could not open the database ~/.local/share/threadline/threadline.db: this store is of version 99, this program knows up to 6; use a newer threadline");
-    assert_snapshot!(home.run(&["list", "--json"]).fails(1), @r#"{"error":{"message":"could not open the database ~/.local/share/threadline/threadline.db: this store is of version 99, this program knows up to 6; use a newer threadline"}}"#);
+    assert_snapshot!(wrong(&home), @"wrong  open          could not open the database ~/.local/share/threadline/threadline.db: this store is of version 99, this program knows up to 7; use a newer threadline");
+    assert_snapshot!(home.run(&["list", "--json"]).fails(1), @r#"{"error":{"message":"could not open the database ~/.local/share/threadline/threadline.db: this store is of version 99, this program knows up to 7; use a newer threadline"}}"#);
 }
 
 #[test]

@@ -77,96 +77,32 @@ async fn nothing_is_found_where_nothing_is_wrong() {
     assert_eq!(Planted::new().await.found(|_| {}).await.unwrap(), []);
 }
 
-/// Threads are made from entries where there were none.
-#[tokio::test]
-async fn a_store_from_before_threads_is_brought_to_the_newest_form() {
-    let planted = Planted::new().await;
-    let rows = "SELECT count(*) FROM threads WHERE agent <> 1 AND kind IS NOT NULL";
-    let in_threads = planted.world.count(rows);
-    assert!(in_threads > 10, "{in_threads}");
-    let copy = planted.world.folder.path().join("copy.db");
-    let found = planted.found(|connection| {
-        connection
-            .execute_batch(
-                "UPDATE entry SET (kind, live, recent, gist_tokens, recent_sum, live_sum_more,
-                   previous_back, turn_back, exchange, counter, results, gist) =
-                   (SELECT kind, live, recent, gist_tokens, recent_sum, live_sum_more,
-                      previous_back, turn_back, exchange, counter, results, gist
-                    FROM thread WHERE thread.agent = entry.agent AND thread.id = entry.id)
-                 WHERE agent <> 1;
-                 INSERT INTO entry SELECT * FROM moving;
-                 DROP VIEW threads; DROP VIEW entries; DROP VIEW moving;
-                 DROP TABLE thread; DROP TABLE fresh;
-                 ALTER TABLE ahead DROP COLUMN last_seq;
-                 ALTER TABLE ahead DROP COLUMN state;
-                 ALTER TABLE conversation DROP COLUMN held;
-                 ALTER TABLE conversation DROP COLUMN deaths;
-                 ALTER TABLE conversation DROP COLUMN unattended;
-                 ALTER TABLE conversation DROP COLUMN lease_head;
-                 CREATE TABLE fresh AS SELECT * FROM entry LIMIT 0;
-                 CREATE VIEW entries AS SELECT * FROM entry;
-                 CREATE INDEX entry_agent ON entry (agent) WHERE agent <> 1;
-                 PRAGMA user_version = 2;",
-            )
-            .unwrap();
-    });
-    assert_eq!(found.await.unwrap(), []);
-    assert_eq!(super::super::check_file(&copy).unwrap(), Vec::<String>::new());
-    let connection = Connection::open(&copy).unwrap();
-    let count = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
-    assert_eq!(count("SELECT count(*) FROM thread WHERE kind IS NOT NULL"), in_threads);
-    assert_eq!(count("SELECT count(*) FROM entry WHERE agent <> 1 AND kind IS NOT NULL"), 0);
-}
-
-/// What reads a thread reads what the entries say.
-#[tokio::test]
-async fn an_entry_that_is_not_in_its_thread_is_found() {
-    let planted = Planted::new().await;
-    assert_eq!(super::super::check_file(&planted.world.path()).unwrap(), Vec::<String>::new());
-    for change in [
-        "DELETE FROM thread WHERE id = (SELECT max(id) FROM thread)",
-        "UPDATE thread SET record = record + 1 WHERE id = (SELECT max(id) FROM thread)",
-        "UPDATE thread SET agent = 9 WHERE id = (SELECT max(id) FROM thread)",
-    ] {
-        let copy = planted.world.folder.path().join("copy.db");
-        std::fs::copy(planted.world.path(), &copy).unwrap();
-        let connection = Connection::open(&copy).unwrap();
-        let all = "DROP TRIGGER thread_is_never_changed; DROP TRIGGER thread_is_never_removed;";
-        connection.execute_batch(all).unwrap();
-        assert_eq!(connection.execute(change, []).unwrap(), 1, "{change}");
-        drop(connection);
-        assert!(!super::super::check_file(&copy).unwrap().is_empty(), "{change}");
-    }
-}
-
 #[tokio::test]
 async fn every_column_of_an_outline_row_is_verified() {
     let planted = Planted::new().await;
     let connection = planted.connection();
     let mut columns = connection
         .prepare(
-            "SELECT tables.name, columns.name, columns.type
-             FROM sqlite_master AS tables JOIN pragma_table_info(tables.name) AS columns
-             WHERE tables.type = 'table' AND columns.name NOT IN ('id', 'record', 'agent')
-               AND EXISTS (SELECT 1 FROM pragma_table_info(tables.name) WHERE name = 'gist')",
+            "SELECT name, type FROM pragma_table_info('entry')
+             WHERE name NOT IN ('id', 'agent', 'salt', 'hash', 'envelope', 'body')",
         )
         .unwrap();
-    let columns: Vec<(String, String, String)> = columns
-        .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+    let columns: Vec<(String, String)> = columns
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
         .unwrap()
         .collect::<Result<_, _>>()
         .unwrap();
     let mut changed = 0;
-    for (table, column, kind) in columns {
+    for (column, kind) in columns {
         let other = match kind.as_str() {
+            // The tokens of another result.
+            "TEXT" if column == "results" => "iif(results IS NULL, '[[1,1,1]]', NULL)".to_owned(),
             "TEXT" => format!("{column} || 'x'"),
-            // The tokens of one more result.
-            "BLOB" => format!("CAST(coalesce({column}, x'') || x'010101' AS BLOB)"),
             _ => format!("coalesce({column}, 0) + 1"),
         };
-        let ids = format!("SELECT id FROM {table} WHERE kind IS NOT NULL ORDER BY id");
+        let ids = "SELECT id FROM entry WHERE kind IS NOT NULL ORDER BY id";
         let ids: Vec<i64> = connection
-            .prepare(&ids)
+            .prepare(ids)
             .unwrap()
             .query_map([], |row| row.get(0))
             .unwrap()
@@ -174,10 +110,10 @@ async fn every_column_of_an_outline_row_is_verified() {
             .unwrap();
         for id in ids.iter().step_by(40) {
             let (_, seq) = super::super::number::log_and_seq(*id);
-            let sql = format!("UPDATE {table} SET {column} = {other} WHERE id = {id}");
+            let sql = format!("UPDATE entry SET {column} = {other} WHERE id = {id}");
             assert!(planted.tells(&sql, seq).await, "{sql}");
             if column == "kind" {
-                let sql = format!("UPDATE {table} SET kind = NULL WHERE id = {id}");
+                let sql = format!("UPDATE entry SET kind = NULL WHERE id = {id}");
                 assert!(planted.tells(&sql, seq).await, "{sql}");
             }
             changed += 1;
@@ -193,7 +129,7 @@ async fn an_outline_row_of_an_entry_that_has_none_is_found() {
     let (_, seq) = super::super::number::log_and_seq(planted.world.count(id));
     let sql = format!(
         "UPDATE entry SET kind = 0, live = 1, recent = 1, gist_tokens = 1, exchange = 1, counter = 0,
-           recent_sum = 1, live_sum_more = 0, turn_back = 1, gist = 'x' WHERE id = ({id})"
+           recent_sum = 1, live_sum = 1, turn = 1, gist = 'x' WHERE id = ({id})"
     );
     assert!(planted.tells(&sql, seq).await);
 }

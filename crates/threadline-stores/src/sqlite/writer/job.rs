@@ -1,7 +1,5 @@
 //! Jobs for the writer, and what can become of them.
 
-use std::sync::{Arc, Mutex, PoisonError};
-
 use rusqlite::Connection;
 use threadline_core::store::StoreError;
 use tokio::sync::oneshot;
@@ -12,58 +10,8 @@ use crate::sqlite::error::{Failure, Gravity, explain, gravity, is_locked};
 pub(super) trait Job: Send {
     fn bytes(&self) -> usize;
     fn run(&mut self, connection: &Connection) -> Ran;
-    /// Answers with what came of it, or with why the whole group came to nothing. Others may go with
-    /// the answer.
-    fn answer(self: Box<Self>, trouble: Option<&Trouble>, others: Option<Others>);
-}
-
-/// Jobs whose transaction ended, with trouble or without. Letting go of them answers them, so that
-/// none is ever forgotten.
-pub(super) struct Ended {
-    jobs: Vec<Box<dyn Job>>,
-    trouble: Option<Trouble>,
-}
-
-impl Ended {
-    pub(super) fn new(jobs: Vec<Box<dyn Job>>, done: Result<(), Trouble>) -> Self {
-        Self { jobs, trouble: done.err() }
-    }
-
-    /// Answers one of them, who answers the others on the way: to wake tasks of a runtime takes a
-    /// third of the time on one of its own threads. That one may not come to it, so the others are
-    /// given back, too: whoever is first to let go of them answers them.
-    pub(super) fn pass_on(mut self) -> Option<Others> {
-        let job = self.jobs.pop()?;
-        let trouble = self.trouble.clone();
-        let others = Arc::new(Mutex::new(Some(self)));
-        job.answer(trouble.as_ref(), Some(Others(Arc::clone(&others))));
-        Some(Others(others))
-    }
-}
-
-impl Drop for Ended {
-    fn drop(&mut self) {
-        for job in self.jobs.drain(..) {
-            job.answer(self.trouble.as_ref(), None);
-        }
-    }
-}
-
-/// Jobs that are answered by whoever is first to let go of them.
-pub(super) struct Others(Arc<Mutex<Option<Ended>>>);
-
-impl Drop for Others {
-    fn drop(&mut self) {
-        let ended = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        drop(ended);
-    }
-}
-
-/// What is told to whoever asked for a job.
-pub(super) struct Told<T> {
-    pub(super) answer: Result<T, StoreError>,
-    /// Others who are to be answered.
-    pub(super) others: Option<Others>,
+    /// Answers with what came of it, or with why the whole transaction came to nothing.
+    fn answer(self: Box<Self>, trouble: Option<&Trouble>);
 }
 
 /// What became of a job inside its transaction.
@@ -78,7 +26,7 @@ pub(super) struct Task<T, F> {
     pub(super) bytes: usize,
     pub(super) work: F,
     pub(super) result: Option<Result<T, Failure>>,
-    pub(super) reply: oneshot::Sender<Told<T>>,
+    pub(super) reply: oneshot::Sender<Result<T, StoreError>>,
 }
 
 impl<T, F> Job for Task<T, F>
@@ -101,7 +49,7 @@ where
         ran
     }
 
-    fn answer(self: Box<Self>, trouble: Option<&Trouble>, others: Option<Others>) {
+    fn answer(self: Box<Self>, trouble: Option<&Trouble>) {
         let answer = match (trouble, self.result) {
             // What was refused would have been refused in any case.
             (_, Some(Err(Failure::Refused(error)))) => Err(error),
@@ -110,7 +58,7 @@ where
             (None, None) => Err(StoreError::Busy),
         };
         // Whoever no longer waits for the answer does not need it.
-        drop(self.reply.send(Told { answer, others }));
+        drop(self.reply.send(answer));
     }
 }
 

@@ -111,15 +111,13 @@ impl Told {
             let (first, last) = (placed[0].entry.seq, placed[placed.len() - 1].entry.seq);
             let (before, history) =
                 (self.history_at(Some(first.before())), self.history_at(Some(last)));
-            Batch {
-                base: before.head(),
-                base_hash: before.head_hash(),
-                entries: placed.iter().map(|placed| Placed::clone(placed)).collect(),
-                rows: self.rows.range(first..=last).map(|(_, row)| row.clone()).collect(),
-                sums: history.sums(),
-                agents: history.agent_sums(),
-                taken: Vec::new(),
-            }
+            Batch::new(
+                (before.head(), before.head_hash()),
+                placed.iter().map(|placed| Placed::clone(placed)).collect(),
+                self.rows.range(first..=last).map(|(_, row)| row.clone()).collect(),
+                history.sums(),
+                history.agent_sums(),
+            )
         };
         placed.chunks(entries).map(batch).collect()
     }

@@ -1,20 +1,19 @@
--- The first form of the store.
+-- The tables of a store. docs/store-schema.md explains them, with examples.
 --
--- An entry has the number log << 36 | seq. A log is
--- a run of entries that was written by one conversation; a conversation reads through its
--- segments, so that a fork shares logs and copies nothing.
+-- An entry has the number log << 36 | seq. A log is a run of entries that one conversation wrote. A
+-- conversation reads through its segments, so that a fork shares logs and copies nothing. A
+-- conversation has the number of its first log.
 
 CREATE TABLE tenant (
   num INTEGER PRIMARY KEY,
   id  BLOB NOT NULL UNIQUE
 ) STRICT;
 
--- staged: the run that is still writing this log; only then may its entries be deleted.
 CREATE TABLE log (
   num          INTEGER PRIMARY KEY,
   conversation INTEGER NOT NULL,
-  indexed_seq  INTEGER NOT NULL,
-  staged       TEXT
+  indexed_seq  INTEGER NOT NULL, -- the last entry in the search index
+  staged       TEXT              -- the process that still imports it; '' for a leftover
 ) STRICT;
 CREATE INDEX log_staged ON log (staged) WHERE staged IS NOT NULL;
 -- Logs that a conversation got later than its first: search orders by conversation, not by log.
@@ -25,39 +24,45 @@ CREATE TABLE unindexed (
   log INTEGER PRIMARY KEY
 ) STRICT;
 
--- A conversation has the number of its first log.
 CREATE TABLE conversation (
   num         INTEGER PRIMARY KEY,
   id          BLOB NOT NULL,
   tenant      INTEGER NOT NULL,
+  tail_log    INTEGER NOT NULL, -- where the next entry goes
+  created_at  INTEGER NOT NULL,
+  origin      INTEGER NOT NULL, -- 0 own, 1 copy, 2 imported
+  forked_from BLOB,
+  forked_seq  INTEGER,
+  moved       INTEGER NOT NULL DEFAULT 0,
+  held        INTEGER NOT NULL DEFAULT 0, -- imported and not resumed yet
+  -- The head.
   head_seq    INTEGER NOT NULL,
   head_hash   BLOB NOT NULL,
-  tail_log    INTEGER NOT NULL,
-  created_at  INTEGER NOT NULL,
   active_at   INTEGER NOT NULL,
-  origin      INTEGER NOT NULL,
-  moved       INTEGER NOT NULL DEFAULT 0,
+  -- The lease.
   epoch       INTEGER NOT NULL DEFAULT 0,
   claim       BLOB,
   owner       TEXT,
   run         TEXT,
   lease_until INTEGER,
+  unattended  INTEGER NOT NULL DEFAULT 0, -- whether the last owner was
+  lease_head  INTEGER,                    -- the head when the last owner took the lease
+  deaths      INTEGER NOT NULL DEFAULT 0, -- of unattended owners in a row at that head
+  -- The summary.
   wake_at     INTEGER,
-  due_at      INTEGER,
+  due_at      INTEGER, -- the earlier of wake_at and the first inbox item
   archived    INTEGER NOT NULL,
-  state       INTEGER NOT NULL,
+  state       INTEGER NOT NULL, -- 0 resting, 1 working, 2 waiting
   messages    INTEGER NOT NULL,
   cost        INTEGER NOT NULL,
   last_kind   INTEGER,
   last_at     INTEGER,
-  forked_from BLOB,
-  forked_seq  INTEGER,
   labels      TEXT,
   title       TEXT,
   last_text   TEXT
 ) STRICT;
 CREATE UNIQUE INDEX conversation_id ON conversation (tenant, id);
--- Every list is a merge of these by archived and state, so that an append moves one index row.
+-- Every list is a merge of runs of these, by archived and state.
 CREATE INDEX conversation_active ON conversation (tenant, archived, state, active_at, id);
 CREATE INDEX conversation_created ON conversation (tenant, archived, state, created_at, id);
 CREATE INDEX conversation_due ON conversation (tenant, due_at, id) WHERE due_at IS NOT NULL;
@@ -82,70 +87,33 @@ CREATE TABLE segment (
   PRIMARY KEY (conversation, from_seq)
 ) STRICT, WITHOUT ROWID;
 
--- Records lie in the order they came in, whatever their conversation: what is written together
--- lies together.
-CREATE TABLE record (
-  num      INTEGER PRIMARY KEY,
-  entry    INTEGER NOT NULL,
-  envelope BLOB NOT NULL,
-  body     BLOB NOT NULL,
-  salt     BLOB NOT NULL,
-  hash     BLOB NOT NULL
-) STRICT;
-
--- Where an entry's record is, and its outline row if models see it. The outline can be rebuilt
--- from the record, and so could all of this.
 CREATE TABLE entry (
-  id            INTEGER PRIMARY KEY,
-  record        INTEGER NOT NULL,
-  agent         INTEGER NOT NULL,
-  kind          INTEGER,
-  live          INTEGER,
-  recent        INTEGER,
-  gist_tokens   INTEGER,
-  recent_sum    INTEGER,
-  live_sum_more INTEGER, -- than recent_sum
-  previous_back INTEGER, -- how far back it is
-  turn_back     INTEGER, -- how far back it is
-  exchange      INTEGER,
-  counter       INTEGER, -- who counted tokens
-  results       BLOB,    -- the tokens of each
-  gist          TEXT
+  id          INTEGER PRIMARY KEY, -- log << 36 | seq
+  agent       INTEGER NOT NULL,    -- 0 is the conversation itself
+  -- The outline row, if models see the entry. It can be derived from the record.
+  kind        INTEGER,
+  live        INTEGER, -- tokens at each level of detail
+  recent      INTEGER,
+  gist_tokens INTEGER,
+  live_sum    INTEGER, -- of the thread up to here
+  recent_sum  INTEGER,
+  previous    INTEGER, -- the seq of the row before it in its thread
+  turn        INTEGER, -- the seq of the row that began its turn
+  exchange    INTEGER,
+  counter     INTEGER, -- who counted the tokens
+  results     TEXT,    -- the tokens of each tool result, as JSON
+  gist        TEXT,
+  -- The record.
+  salt        BLOB NOT NULL,
+  hash        BLOB NOT NULL,
+  envelope    BLOB NOT NULL,
+  body        BLOB NOT NULL
 ) STRICT;
--- The first agent has most entries: its thread is found by looking through them.
-CREATE INDEX entry_agent ON entry (agent) WHERE agent <> 1;
+-- The threads of agents other than the first, which usually has most entries.
+CREATE INDEX entry_thread ON entry (agent) WHERE agent <> 1;
 
--- Entries that came last, until some hundred are moved to the others at once: conversations that
--- append at the same time share its few pages, where each has a page of its own among the others.
-CREATE TABLE fresh (
-  id            INTEGER PRIMARY KEY,
-  record        INTEGER NOT NULL,
-  agent         INTEGER NOT NULL,
-  kind          INTEGER,
-  live          INTEGER,
-  recent        INTEGER,
-  gist_tokens   INTEGER,
-  recent_sum    INTEGER,
-  live_sum_more INTEGER,
-  previous_back INTEGER,
-  turn_back     INTEGER,
-  exchange      INTEGER,
-  counter       INTEGER,
-  results       BLOB,
-  gist          TEXT
-) STRICT;
-CREATE VIEW entries AS SELECT * FROM entry UNION ALL SELECT * FROM fresh;
-
-CREATE TRIGGER record_is_never_changed BEFORE UPDATE ON record
-BEGIN
-  SELECT RAISE(ABORT, 'entries are never changed');
-END;
-CREATE TRIGGER record_is_never_removed BEFORE DELETE ON record
-WHEN (SELECT staged FROM log WHERE num = OLD.entry >> 36) IS NULL
-BEGIN
-  SELECT RAISE(ABORT, 'entries are never removed');
-END;
-CREATE TRIGGER entry_is_never_changed BEFORE UPDATE OF id, record, agent ON entry
+CREATE TRIGGER entry_is_never_changed
+BEFORE UPDATE OF id, agent, salt, hash, envelope, body ON entry
 BEGIN
   SELECT RAISE(ABORT, 'entries are never changed');
 END;
@@ -155,18 +123,8 @@ BEGIN
   SELECT RAISE(ABORT, 'entries are never removed');
 END;
 
-CREATE TRIGGER fresh_is_never_changed BEFORE UPDATE OF id, record, agent ON fresh
-BEGIN
-  SELECT RAISE(ABORT, 'entries are never changed');
-END;
-CREATE TRIGGER fresh_is_only_moved BEFORE DELETE ON fresh
-WHEN NOT EXISTS (SELECT 1 FROM entry WHERE id = OLD.id AND record = OLD.record)
-BEGIN
-  SELECT RAISE(ABORT, 'entries are never removed');
-END;
-
 CREATE TABLE rewind (
-  id     INTEGER PRIMARY KEY,
+  id     INTEGER PRIMARY KEY, -- that of its entry
   to_seq INTEGER NOT NULL
 ) STRICT;
 
@@ -194,30 +152,26 @@ CREATE TABLE inbox (
   item         BLOB
 ) STRICT;
 CREATE UNIQUE INDEX inbox_key ON inbox (conversation, client_key);
--- In the order they came; the earliest that is due is looked for among all that wait.
 CREATE INDEX inbox_waiting ON inbox (conversation, num, due) WHERE taken_seq IS NULL;
 
--- A snapshot has the number conversation << 36 | seq.
 CREATE TABLE snapshot (
-  id           INTEGER PRIMARY KEY,
+  id           INTEGER PRIMARY KEY, -- conversation << 36 | seq
   hash         BLOB NOT NULL,
   fold_version INTEGER NOT NULL,
   for_good     INTEGER NOT NULL,
   body         BLOB NOT NULL
 ) STRICT;
 
--- staged: the run that is still uploading it; an empty one: a leftover to be removed.
 CREATE TABLE blob (
   num    INTEGER PRIMARY KEY,
   digest BLOB UNIQUE,
   size   INTEGER NOT NULL,
-  staged TEXT
+  staged TEXT -- the process that still uploads it; '' for a leftover
 ) STRICT;
 CREATE INDEX blob_staged ON blob (staged) WHERE staged IS NOT NULL;
 
--- A chunk has the number blob << 20 | index; all but the last of a blob are of one size.
 CREATE TABLE chunk (
-  id    INTEGER PRIMARY KEY,
+  id    INTEGER PRIMARY KEY, -- blob << 20 | index; all but the last are of one size
   bytes BLOB NOT NULL
 ) STRICT;
 
