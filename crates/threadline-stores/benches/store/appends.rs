@@ -55,7 +55,7 @@ async fn single(setting: &Setting, report: &mut Report) -> Outcome<()> {
         }
         theirs.add(rate(appends, start.elapsed()));
     }
-    let target = Some(Target::AtLeast(0.7));
+    let target = Some(Target::AtLeast(0.5));
     let what = "single appends / bare inserts";
     report.ratio(what, ours.median(), theirs.median(), "/s", target);
     Ok(())
@@ -93,10 +93,10 @@ async fn many(setting: &Setting, report: &mut Report) -> Outcome<()> {
         one.add(rate(each, start.elapsed()));
         settle(&store).await?;
     }
-    let half = Some(Target::AtLeast(0.5));
-    report.ratio("64 at once / bare groups", ours.median(), theirs.median(), "/s", half);
-    let five = Some(Target::AtLeast(5.0));
-    report.ratio("64 at once / one alone", ours.median(), one.median(), "/s", five);
+    let fifth = Some(Target::AtLeast(0.2));
+    report.ratio("64 at once / bare groups", ours.median(), theirs.median(), "/s", fifth);
+    let three = Some(Target::AtLeast(3.0));
+    report.ratio("64 at once / one alone", ours.median(), one.median(), "/s", three);
     fact(&format!("search index lag after {total} appends"), lags.median());
     let text = format!("{:.2} s, with a quiet 0.35 s before and after", catching_up.median());
     fact("time to catch up", text);

@@ -189,7 +189,7 @@ impl Case {
     }
 
     fn tell(&self, short: &Self, report: &mut Report) {
-        let most = Some(Target::AtMost(1.5));
+        let most = Some(Target::AtMost(2.0));
         fact(&self.name, format!("{} rows in its window", self.rows.median()));
         for (what, ours, theirs, unit, target) in [
             ("  opened first", &self.first, &short.first, "us", None),

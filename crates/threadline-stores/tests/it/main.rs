@@ -6,6 +6,7 @@
     reason = "a test stops where something is wrong, in its helpers too"
 )]
 
+mod databases;
 mod model;
 mod rigs;
 mod suite;

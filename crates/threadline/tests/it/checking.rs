@@ -147,3 +147,19 @@ fn the_doctor_tells_of_a_folder_in_the_place_of_the_database() {
     std::fs::create_dir_all(home.database()).unwrap();
     assert_snapshot!(wrong(&home), @"wrong  open          could not open the database ~/.local/share/threadline/threadline.db: could not open the store: ~/.local/share/threadline/threadline.db is a folder; name a file in it");
 }
+
+/// The queries of docs/store-schema.md run and find something.
+#[test]
+fn the_queries_of_the_schema_page_run() {
+    let home = Home::new();
+    home.run(&["run", "add 2 and 3"]).ok();
+    let page = include_str!("../../../../docs/store-schema.md");
+    let queries: Vec<&str> =
+        page.split("```sql\n").skip(1).map(|part| part.split("```").next().unwrap()).collect();
+    assert_eq!(queries.len(), 3);
+    let connection = Connection::open(home.database()).unwrap();
+    for query in queries {
+        let found = connection.prepare(query).unwrap().exists([]).unwrap();
+        assert!(found, "{query}");
+    }
+}
