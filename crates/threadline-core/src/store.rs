@@ -24,7 +24,7 @@ pub use chain::{
 };
 pub use error::{LockedBy, StoreError};
 pub use gather::{gather, gather_recap, gather_with};
-pub use lease::{ClaimId, Lease, PARK_AFTER_DEATHS, Predecessor};
+pub use lease::{ClaimId, Holder, Lease, PARK_AFTER_DEATHS, Predecessor};
 pub use listing::{Conversation, Cursor, Filter, Hold, Listing, Origin, Sort};
 pub use media::read_media;
 pub use open::{
@@ -169,8 +169,14 @@ pub trait Store: Send + Sync {
     /// Gives the right back. A lease that was lost in the meantime is no error.
     async fn release(&self, lease: &Lease) -> Result<(), StoreError>;
 
-    /// Takes the right to up to `most` conversations that are due and that no living owner holds;
-    /// the longest due first.
+    /// Who has the right to append, if a living owner has it.
+    async fn holder(&self, id: ConversationId) -> Result<Option<Holder>, StoreError>;
+
+    /// Up to `most` conversations that are due and that no living owner holds, the longest due first.
+    /// Nothing is changed: another may take them first. [`claim`](Self::claim) says what is due.
+    async fn due(&self, most: usize) -> Result<Vec<ConversationId>, StoreError>;
+
+    /// Takes the right to up to `most` conversations that are [`due`](Self::due).
     ///
     /// A conversation is due from the first of these moments on, if it has come: its next timer
     /// or question ([`wake_at`](crate::history::batch::Sums::wake_at)); the due time of a waiting
@@ -191,6 +197,9 @@ pub trait Store: Send + Sync {
     /// ([`StoreError::MovedAway`]), or if its input names an attachment that is not kept here
     /// ([`StoreError::NoAttachment`]).
     async fn enqueue(&self, id: ConversationId, item: &Item) -> Result<Queued, StoreError>;
+
+    /// What became of the item or input with a client key; none if the key is not known.
+    async fn item(&self, id: ConversationId, key: &str) -> Result<Option<Queued>, StoreError>;
 
     /// Items that were not yet taken, due or not, in order, after a number.
     async fn waiting(

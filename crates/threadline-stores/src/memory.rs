@@ -22,8 +22,8 @@ use threadline_core::id::{AgentId, ConversationId, IdSource, Seq, TenantId};
 use threadline_core::inbox::{Item, ItemNumber};
 use threadline_core::outline::OutlineRow;
 use threadline_core::store::{
-    Conversation, Cursor, Direction, Lease, Listing, PAGE_CAP_BYTES, Page, Queued, StageId, Store,
-    StoreError, Upload,
+    Conversation, Cursor, Direction, Holder, Lease, Listing, PAGE_CAP_BYTES, Page, Queued, StageId,
+    Store, StoreError, Upload,
 };
 
 use self::intake::Staged;
@@ -108,6 +108,18 @@ impl Content {
     /// All conversations of a tenant.
     fn of(&self, tenant: TenantId) -> impl Iterator<Item = &Kept> {
         self.conversations.iter().filter(move |((t, _), _)| *t == tenant).map(|(_, kept)| kept)
+    }
+
+    /// Conversations that are due and free, the longest due first.
+    fn due(&self, tenant: TenantId, now: Timestamp) -> Vec<ConversationId> {
+        let free = self.of(tenant).filter(|kept| {
+            kept.check_open().is_ok()
+                && kept.check_free(now).is_ok()
+                && kept.check_not_on_hold().is_ok()
+        });
+        let due: BTreeSet<(Timestamp, ConversationId)> =
+            free.filter_map(|kept| Some((kept.due_since(now)?, kept.conversation.id))).collect();
+        due.into_iter().map(|(_, id)| id).collect()
     }
 
     /// Refuses entries that name attachments that are not kept.
@@ -311,20 +323,19 @@ impl Store for MemoryStore {
         Ok(())
     }
 
+    async fn holder(&self, id: ConversationId) -> Result<Option<Holder>, StoreError> {
+        Ok(self.content().kept(self.tenant, id)?.holder(self.clock.now()))
+    }
+
+    async fn due(&self, most: usize) -> Result<Vec<ConversationId>, StoreError> {
+        Ok(self.content().due(self.tenant, self.clock.now()).into_iter().take(most).collect())
+    }
+
     async fn claim(&self, most: usize, ttl_ms: u64) -> Result<Vec<Lease>, StoreError> {
-        let now = self.clock.now();
         let mut content = self.content();
-        let due: BTreeSet<(Timestamp, ConversationId)> = content
-            .of(self.tenant)
-            .filter(|kept| kept.check_open().is_ok() && kept.check_free(now).is_ok())
-            .filter(|kept| kept.check_not_on_hold().is_ok())
-            .filter_map(|kept| Some((kept.due_since(now)?, kept.conversation.id)))
-            .collect();
+        let due = content.due(self.tenant, self.clock.now());
         let mut leases = Vec::new();
-        for (_, id) in due {
-            if leases.len() >= most {
-                break;
-            }
+        for id in due.into_iter().take(most) {
             let kept = content.kept_mut(self.tenant, id)?;
             kept.count_death();
             if kept.check_not_on_hold().is_ok() {
@@ -332,6 +343,10 @@ impl Store for MemoryStore {
             }
         }
         Ok(leases)
+    }
+
+    async fn item(&self, id: ConversationId, key: &str) -> Result<Option<Queued>, StoreError> {
+        Ok(self.content().kept(self.tenant, id)?.queued(key))
     }
 
     async fn enqueue(&self, id: ConversationId, item: &Item) -> Result<Queued, StoreError> {

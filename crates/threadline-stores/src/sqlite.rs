@@ -42,7 +42,7 @@ use threadline_core::id::{AgentId, ConversationId, IdSource, Seq, TenantId};
 use threadline_core::inbox::{Item, ItemNumber};
 use threadline_core::outline::OutlineRow;
 use threadline_core::store::{
-    Conversation, Lease, Listing, Page, Queued, StageId, Store, StoreError, Upload,
+    Conversation, Holder, Lease, Listing, Page, Queued, StageId, Store, StoreError, Upload,
 };
 use tokio::sync::Semaphore;
 
@@ -509,6 +509,29 @@ impl Store for SqliteStore {
         .await
     }
 
+    async fn holder(&self, id: ConversationId) -> Result<Option<Holder>, StoreError> {
+        self.look("look who holds a conversation", move |taker, connection, living| {
+            taker.holder(connection, id, living)
+        })
+        .await
+        .map_err(|error| error.of_conversation(id))
+    }
+
+    async fn due(&self, most: usize) -> Result<Vec<ConversationId>, StoreError> {
+        self.look("look what is due", move |taker, connection, living| {
+            taker.due_ids(connection, most, living)
+        })
+        .await
+    }
+
+    async fn item(&self, id: ConversationId, key: &str) -> Result<Option<Queued>, StoreError> {
+        let (tenant, key) = (self.tenant, key.to_owned());
+        self.read_of(id, "look for an inbox item", move |connection| {
+            inbox::item(connection, tenant, id, &key)
+        })
+        .await
+    }
+
     async fn claim(&self, most: usize, ttl_ms: u64) -> Result<Vec<Lease>, StoreError> {
         let ids = Arc::clone(&self.ids);
         self.lease("claim what is due", ttl_ms, move |taker, connection, living| {
@@ -565,6 +588,22 @@ impl Store for SqliteStore {
 }
 
 impl SqliteStore {
+    /// Looks at leases, as this store, now.
+    async fn look<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        work: impl FnOnce(&Taker<'_>, &Sqlite, &mut Living<'_>) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (tenant, now) = (self.tenant, self.clock.now());
+        let (owner, run) = (self.owner.clone(), self.run_name.clone());
+        let folder = self.run_folder.clone();
+        self.read_store(doing, move |connection| {
+            let taker = Taker { tenant, owner: &owner, run: &run, now, ttl_ms: 0 };
+            work(&taker, connection, &mut Living::new(&run, folder.as_ref()))
+        })
+        .await
+    }
+
     /// Changes leases, as this store, now.
     async fn lease<T: Send + 'static>(
         &self,

@@ -14,8 +14,8 @@ use threadline_core::id::{AgentId, ConversationId, Seq};
 use threadline_core::inbox::{Item, ItemNumber};
 use threadline_core::outline::OutlineRow;
 use threadline_core::store::{
-    Blobs, Conversation, Hit, Intake, Lease, Listing, Origin, Page, Query, Queued, Search, StageId,
-    Storage, Store, StoreError, Upload,
+    Blobs, Conversation, Hit, Holder, Intake, Lease, Listing, Origin, Page, Query, Queued, Search,
+    StageId, Storage, Store, StoreError, Upload,
 };
 
 /// What happens at a write.
@@ -236,6 +236,18 @@ impl Store for CrashingStore {
 
     async fn release(&self, lease: &Lease) -> Result<(), StoreError> {
         self.lease(self.inner.release(lease)).await
+    }
+
+    async fn holder(&self, id: ConversationId) -> Result<Option<Holder>, StoreError> {
+        self.while_alive(self.inner.holder(id)).await
+    }
+
+    async fn due(&self, most: usize) -> Result<Vec<ConversationId>, StoreError> {
+        self.while_alive(self.inner.due(most)).await
+    }
+
+    async fn item(&self, id: ConversationId, key: &str) -> Result<Option<Queued>, StoreError> {
+        self.while_alive(self.inner.item(id, key)).await
     }
 
     async fn claim(&self, most: usize, ttl_ms: u64) -> Result<Vec<Lease>, StoreError> {

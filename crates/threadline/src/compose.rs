@@ -51,8 +51,6 @@ const LAST_PAGE: usize = 8;
 const SHORT_ID_MIN: usize = 4;
 /// How many conversations that are due are looked at for the models they ask.
 const DUE_CAP: usize = 10_000;
-/// How long a conversation is held to see that nobody else has it.
-const CLAIM_MS: u64 = 10_000;
 /// How long the built-in model takes over each word when a person reads along.
 const READING_PAUSE_MS: u64 = 15;
 
@@ -102,13 +100,8 @@ impl Parts {
     /// The models that can be asked, and those that conversations have asked for that are due.
     pub(crate) async fn offer_for_all(&self, config: &Config) -> anyhow::Result<Offer> {
         let mut offer = Self::offer(config)?;
-        let leases = self.store.claim(DUE_CAP, CLAIM_MS).await?;
-        for lease in &leases {
-            // Whoever drives it takes it anew.
-            self.store.release(lease).await?;
-        }
-        for lease in leases {
-            self.want_all(&mut offer, self.routes(lease.conversation).await).await;
+        for id in self.store.due(DUE_CAP).await? {
+            self.want_all(&mut offer, self.routes(id).await).await;
         }
         Ok(offer)
     }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::bail;
-use threadline::{Ending, asked, asked_for, busy, ending, item};
+use threadline::{Ending, asked, asked_for, busy, ending, item, taken};
 use threadline_core::drive::{Circumstances, Notice, Rest, workspace_refusal};
 use threadline_core::history::History;
 use threadline_core::history::batch::State;
@@ -435,8 +435,7 @@ impl Talk {
         let input = match of {
             Of::All => return self.all_came(time_up).await,
             Of::Turn(seq) => Some(*seq),
-            // The same item again only tells what became of it.
-            Of::Item(item) => self.store().enqueue(self.id, item).await?.taken,
+            Of::Item(item) => taken(self.store(), self.id, item).await?,
         };
         let Some(seq) = input else { return self.held_up(of, time_up).await };
         Ok(match ending(&self.runtime, self.id, seq).await? {
@@ -528,7 +527,7 @@ pub(crate) async fn delivered(
         if !waits_for_other() {
             until = Instant::now() + DELIVERY;
         }
-        if let Some(seq) = store.enqueue(id, item).await?.taken {
+        if let Some(seq) = taken(store, id, item).await? {
             if let Fact::Note(note) = verified_entry(store, id, seq).await?.fact {
                 bail!("{}", note.text);
             }

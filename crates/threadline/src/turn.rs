@@ -75,6 +75,15 @@ pub enum AskError {
     Drive(#[from] Arc<DriveError>),
 }
 
+/// The entry that an inbox item became, if it was taken.
+pub async fn taken(
+    store: &dyn Storage,
+    id: ConversationId,
+    item: &Item,
+) -> Result<Option<Seq>, StoreError> {
+    Ok(store.item(id, &item.client_key).await?.and_then(|queued| queued.taken))
+}
+
 /// Says something to a conversation's primary agent, and waits for what comes of it.
 ///
 /// What was said is durable from the first moment on: if this process dies, whoever drives the
@@ -86,8 +95,7 @@ pub async fn ask(runtime: &Runtime, id: ConversationId, text: &str) -> Result<En
         if let Settled::Failed(error) = runtime.settled(id).await {
             return Err(error.into());
         }
-        // The same item again only tells what became of it.
-        if let Some(seq) = runtime.world().store.enqueue(id, &item).await?.taken {
+        if let Some(seq) = taken(&*runtime.world().store, id, &item).await? {
             match ending(runtime, id, seq).await? {
                 Ending::Open => {}
                 ending => return Ok(ending),

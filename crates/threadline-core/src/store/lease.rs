@@ -23,6 +23,15 @@ pub struct Lease {
     pub predecessor: Predecessor,
 }
 
+/// Who has the right to append to a conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// The owner's name.
+    pub owner: String,
+    /// When others may take it, if it is not renewed.
+    pub until: Timestamp,
+}
+
 /// What a new owner knows of the one before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Predecessor {

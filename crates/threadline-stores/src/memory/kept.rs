@@ -13,8 +13,8 @@ use threadline_core::id::{AgentId, ConversationId, Seq};
 use threadline_core::inbox::{Body, CLIENT_KEY_CAP_BYTES, Item, ItemNumber};
 use threadline_core::outline::OutlineRow;
 use threadline_core::store::{
-    ClaimId, Conversation, Hold, Lease, LockedBy, Origin, PARK_AFTER_DEATHS, Predecessor, Queued,
-    StoreError,
+    self, ClaimId, Conversation, Hold, Lease, LockedBy, Origin, PARK_AFTER_DEATHS, Predecessor,
+    Queued, StoreError,
 };
 
 /// A conversation as it is kept: its whole ledger, shared entries included.
@@ -234,6 +234,11 @@ impl Kept {
         }
     }
 
+    /// What became of the item with a key.
+    pub(super) fn queued(&self, key: &str) -> Option<Queued> {
+        self.keys.get(key).map(|known| known.queued)
+    }
+
     pub(super) fn put(&mut self, item: &Item, number: ItemNumber, now: Timestamp) {
         let queued = Queued { number, taken: None };
         self.keys.insert(Arc::clone(&item.client_key), Key { digest: item.digest(), queued });
@@ -297,6 +302,12 @@ impl Kept {
     pub(super) fn check_not_on_hold(&self) -> Result<(), StoreError> {
         let Conversation { id, hold, .. } = self.conversation;
         hold.map_or(Ok(()), |hold| Err(StoreError::OnHold { id, hold }))
+    }
+
+    /// Who holds the lease.
+    pub(super) fn holder(&self, now: Timestamp) -> Option<store::Holder> {
+        let holder = self.holder.as_ref().filter(|holder| now < holder.until)?;
+        Some(store::Holder { owner: holder.owner.clone(), until: holder.until })
     }
 
     /// Counts the death of an unattended driver that appended nothing. It left its lease behind.

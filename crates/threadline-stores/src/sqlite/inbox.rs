@@ -170,6 +170,18 @@ fn key_row(row: &Row<'_>) -> rusqlite::Result<(Digest, Queued)> {
     Ok((Digest(row.get(1)?), Queued { number, taken }))
 }
 
+/// What became of the item with a key.
+pub(super) fn item(
+    connection: &Connection,
+    tenant: i64,
+    id: ConversationId,
+    key: &str,
+) -> Result<Option<Queued>, Failure> {
+    let known = Known::get(connection, tenant, id)?;
+    let holder = Holder { num: known.num, id, is_fork: known.is_fork };
+    Ok(holder.find(connection, key)?.map(|(_, queued)| queued))
+}
+
 /// Items that were not yet taken, after a number.
 pub(super) fn waiting(
     connection: &Connection,

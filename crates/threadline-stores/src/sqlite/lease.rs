@@ -6,7 +6,7 @@ use rusqlite::{Connection, Row, params};
 use threadline_core::clock::Timestamp;
 use threadline_core::id::{ConversationId, IdSource, Seq};
 use threadline_core::store::{
-    ClaimId, Lease, LockedBy, PARK_AFTER_DEATHS, Predecessor, StoreError,
+    ClaimId, Holder, Lease, LockedBy, PARK_AFTER_DEATHS, Predecessor, StoreError,
 };
 
 use super::conversation::{Known, OWN, Open, WORKING, conversation_id, hold};
@@ -233,6 +233,30 @@ impl Taker<'_> {
             leases.push(self.take(connection, &seen, ids.random(), attendance, living)?);
         }
         Ok(leases)
+    }
+
+    /// Who holds the lease of a conversation.
+    pub(super) fn holder(
+        &self,
+        connection: &Connection,
+        id: ConversationId,
+        living: &mut Living<'_>,
+    ) -> Result<Option<Holder>, Failure> {
+        let open = Open::get(connection, self.tenant, id)?;
+        let seen = Seen::get(connection, open.num)?;
+        let until = seen.stands_until(self.now, living);
+        Ok(until.map(|until| Holder { owner: seen.owner.unwrap_or_default(), until }))
+    }
+
+    /// The conversations that are due and free.
+    pub(super) fn due_ids(
+        &self,
+        connection: &Connection,
+        most: usize,
+        living: &mut Living<'_>,
+    ) -> Result<Vec<ConversationId>, Failure> {
+        let due = self.due(connection, most, living)?;
+        Ok(due.into_iter().map(|seen| seen.id).collect())
     }
 
     /// Conversations that are due and free.

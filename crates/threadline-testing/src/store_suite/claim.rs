@@ -38,7 +38,12 @@ async fn due(store: &Arc<dyn Storage>) -> Vec<ConversationId> {
     for lease in &leases {
         store.release(lease).await.unwrap();
     }
-    leases.into_iter().map(|lease| lease.conversation).collect()
+    let claimed: Vec<_> = leases.into_iter().map(|lease| lease.conversation).collect();
+    // What died too often is parked by the claim, and not due any more.
+    let due = store.due(100).await.unwrap();
+    assert_eq!(claimed, due, "what is due is what is claimed");
+    assert_eq!(store.due(1).await.unwrap(), due[..due.len().min(1)]);
+    claimed
 }
 
 async fn rested<'w>(world: &'w World, store: &Arc<dyn Storage>) -> Story<'w> {

@@ -41,8 +41,10 @@ async fn take(story: &mut Story<'_>, number: ItemNumber, key: &str, text: &str) 
 
 async fn the_same_key_and_body_get_the_same_answer(world: &World) {
     let mut story = Story::begin(world, &world.open().await).await;
+    assert_eq!(story.store.item(story.id, "k").await.unwrap(), None);
     let first = story.store.enqueue(story.id, &item("k", "hello")).await.unwrap();
     assert_eq!(first.taken, None);
+    assert_eq!(story.store.item(story.id, "k").await.unwrap(), Some(first));
     world.clock.advance_ms(1000);
     assert_eq!(story.store.enqueue(story.id, &item("k", "hello")).await.unwrap(), first);
     assert_eq!(waiting(&story).await.len(), 1);
@@ -50,6 +52,7 @@ async fn the_same_key_and_body_get_the_same_answer(world: &World) {
     let taken = Queued { taken: Some(seq), ..first };
     assert_eq!(story.store.enqueue(story.id, &item("k", "hello")).await.unwrap(), taken);
     let story = story.reopen().await;
+    assert_eq!(story.store.item(story.id, "k").await.unwrap(), Some(taken));
     assert_eq!(story.store.enqueue(story.id, &item("k", "hello")).await.unwrap(), taken);
     assert!(waiting(&story).await.is_empty());
 }

@@ -1,7 +1,7 @@
 //! Leases: for liveness; the fence is the safety.
 
 use threadline_core::clock::{Clock as _, Timestamp};
-use threadline_core::store::{Lease, StoreError};
+use threadline_core::store::{Holder, Lease, StoreError};
 
 use super::facts::{ADA, said};
 use super::story::Story;
@@ -25,6 +25,7 @@ const TTL_MS: u64 = 30_000;
 async fn a_lease_is_held_by_one_owner(world: &World) {
     let story = Story::begin(world, &world.open().await).await;
     let other = world.rig.open("two").await;
+    assert_eq!(other.holder(story.id).await.unwrap(), None);
     let lease = story.store.acquire(story.id, TTL_MS).await.unwrap();
     assert_eq!(lease.conversation, story.id);
     assert_eq!(lease.head, story.history.head());
@@ -35,6 +36,8 @@ async fn a_lease_is_held_by_one_owner(world: &World) {
             unreachable!("expected that it is held: {refused:?}")
         };
         assert_eq!((id, by.owner.as_str(), until), (story.id, "one", lease.until));
+        let holder = Holder { owner: "one".to_owned(), until: lease.until };
+        assert_eq!(store.holder(story.id).await.unwrap(), Some(holder));
     }
     // Another conversation is free.
     let free = Story::begin(world, &story.store).await;
@@ -45,6 +48,7 @@ async fn a_lease_given_back_is_free_and_of_no_use(world: &World) {
     let mut story = Story::begin(world, &world.open().await).await;
     let lease = story.store.acquire(story.id, TTL_MS).await.unwrap();
     story.store.release(&lease).await.unwrap();
+    assert_eq!(story.store.holder(story.id).await.unwrap(), None);
     let batch = story.propose([said(ADA, "hello")]).batch;
     refused!(story.store.append(&lease, &batch).await, StoreError::Fenced(_));
     refused!(story.store.renew(&lease, TTL_MS).await, StoreError::Fenced(_));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use threadline::{Setup, busy, item};
+use threadline::{Setup, busy, item, taken};
 use threadline_core::history::History;
 use threadline_core::history::fact::Fact;
 use threadline_core::history::state::Agent;
@@ -130,8 +130,7 @@ async fn stop_here(
 
 async fn all_taken(parts: &Parts, id: ConversationId, items: &[Item]) -> anyhow::Result<bool> {
     for item in items {
-        // The same item again only tells what became of it.
-        if parts.store.enqueue(id, item).await?.taken.is_none() {
+        if taken(&*parts.store, id, item).await?.is_none() {
             return Ok(false);
         }
     }
@@ -140,7 +139,7 @@ async fn all_taken(parts: &Parts, id: ConversationId, items: &[Item]) -> anyhow:
 
 /// Whether an item became the end of a turn: one that came after it was refused instead.
 async fn has_ended(parts: &Parts, id: ConversationId, item: &Item) -> anyhow::Result<bool> {
-    let Some(seq) = parts.store.enqueue(id, item).await?.taken else { return Ok(false) };
+    let Some(seq) = taken(&*parts.store, id, item).await? else { return Ok(false) };
     let taken = verified_entry(&*parts.store, id, seq).await?;
     Ok(matches!(taken.fact, Fact::TurnEnded(_)))
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use threadline::item;
+use threadline::{item, taken};
 use threadline_core::history::fact::Note;
 use threadline_core::history::{Proposal, Proposed};
 use threadline_core::id::{AgentId, ConversationId, Seq};
@@ -61,7 +61,8 @@ pub(super) async fn done(
         return outcome;
     }
     let (until, mut look_at) = (Instant::now() + DELIVERY, Instant::now() + LOOK);
-    while store.enqueue(id, item).await?.taken.is_none() {
+    store.enqueue(id, item).await?;
+    while taken(store, id, item).await?.is_none() {
         let now = Instant::now();
         anyhow::ensure!(
             now < until,
@@ -91,7 +92,8 @@ async fn take(
     item: &Item,
     alone: &impl AsyncFn(Option<ItemNumber>) -> anyhow::Result<Proposed>,
 ) -> anyhow::Result<()> {
-    let Queued { number, taken: None } = parts.store.enqueue(id, item).await? else {
+    let queued = parts.store.item(id, &item.client_key).await?;
+    let Some(Queued { number, taken: None }) = queued else {
         return Ok(());
     };
     let takes = Some(number);
@@ -147,14 +149,13 @@ pub(super) async fn became(
         sleep(LOOK_AGAIN).await;
         waiting = false;
         for item in items {
-            // The same item again only tells what became of it.
-            waiting |= parts.store.enqueue(id, item).await?.taken.is_none();
+            waiting |= taken(&*parts.store, id, item).await?.is_none();
         }
     }
     let driven = !waiting || is_driven(parts, id).await?;
     let mut all = Vec::new();
     for item in items {
-        all.push(if parts.store.enqueue(id, item).await?.taken.is_some() {
+        all.push(if taken(&*parts.store, id, item).await?.is_some() {
             Became::Taken(delivered(&*parts.store, id, item, || true).await?)
         } else if driven {
             Became::Waits
@@ -167,9 +168,5 @@ pub(super) async fn became(
 
 /// Whether another process drives a conversation.
 pub(super) async fn is_driven(parts: &Parts, id: ConversationId) -> anyhow::Result<bool> {
-    let lease = free(parts, id).await?;
-    if let Some(lease) = &lease {
-        parts.store.release(lease).await?;
-    }
-    Ok(lease.is_none())
+    Ok(parts.store.holder(id).await?.is_some())
 }

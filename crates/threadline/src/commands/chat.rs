@@ -34,8 +34,6 @@ use crate::view::{self, Line, View, aside, remark};
 const LEFT: u8 = 130;
 /// The exit code of a turn that waits for a person.
 const ASKED: u8 = 4;
-/// How long a conversation is held to see that nobody else has it.
-const GLANCE_MS: u64 = 1_000;
 /// How many messages are shown of a conversation that goes on.
 const SHOWN: usize = 2;
 
@@ -250,15 +248,10 @@ impl Room<'_> {
 
     /// Says so if another process drives the conversation.
     async fn tell_if_held(&self, id: threadline_core::id::ConversationId) -> anyhow::Result<()> {
-        match self.parts.store.acquire(id, GLANCE_MS).await {
-            Ok(lease) => self.parts.store.release(&lease).await?,
-            Err(StoreError::Held { by, .. }) => {
-                let owner = if by.owner.is_empty() { "another process" } else { &by.owner };
-                let told =
-                    format!("· {owner} is busy with it: what you say waits for its turn there");
-                aside(Line::new().bad(told));
-            }
-            Err(error) => return Err(error.into()),
+        if let Some(holder) = self.parts.store.holder(id).await? {
+            let owner = if holder.owner.is_empty() { "another process" } else { &holder.owner };
+            let told = format!("· {owner} is busy with it: what you say waits for its turn there");
+            aside(Line::new().bad(told));
         }
         Ok(())
     }

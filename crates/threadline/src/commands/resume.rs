@@ -24,9 +24,7 @@ use crate::words;
 /// How many conversations go on at a time.
 const AT_ONCE: usize = 16;
 /// How many are looked at, at most, to find those that can go on.
-const CLAIM_CAP: usize = 10_000;
-/// How long a conversation is held to see that nobody else has it.
-const CLAIM_MS: u64 = 10_000;
+const DUE_CAP: usize = 10_000;
 /// How many items of an inbox are looked at.
 const WAITING: usize = 256;
 /// The exit code of someone who left before the end.
@@ -200,16 +198,8 @@ async fn due(
     seen: &mut BTreeSet<ConversationId>,
 ) -> anyhow::Result<Vec<ConversationId>> {
     let store = &runtime.world().store;
-    let leases = store.claim(CLAIM_CAP, CLAIM_MS).await?;
-    let mut new = Vec::new();
-    for lease in leases {
-        // Whoever drives it takes it anew.
-        store.release(&lease).await?;
-        if seen.insert(lease.conversation) {
-            new.push(lease.conversation);
-        }
-    }
-    Ok(new)
+    let due = store.due(DUE_CAP).await?;
+    Ok(due.into_iter().filter(|id| seen.insert(*id)).collect())
 }
 
 async fn report(

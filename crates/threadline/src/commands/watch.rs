@@ -31,8 +31,6 @@ use crate::words;
 const LOOK: Duration = Duration::from_millis(500);
 /// How many conversations are taken up at a time.
 const AT_ONCE: usize = 64;
-/// How long a conversation is held to see that nobody else has it.
-const CLAIM_MS: u64 = 10_000;
 /// How long a conversation that did not move is let be, at least and at most.
 const LET_BE: Duration = Duration::from_secs(2);
 const LET_BE_CAP: Duration = Duration::from_mins(1);
@@ -173,12 +171,7 @@ impl Shift<'_> {
     async fn due(&self) -> Result<Vec<ConversationId>, StoreError> {
         let store = &self.parts.store;
         // Those that are let be are due as well, and must not stand in front of the others.
-        let leases = store.claim(AT_ONCE + self.let_be.len(), CLAIM_MS).await?;
-        for lease in &leases {
-            // Whoever drives it takes it anew.
-            store.release(lease).await?;
-        }
-        Ok(leases.into_iter().map(|lease| lease.conversation).collect())
+        store.due(AT_ONCE + self.let_be.len()).await
     }
 
     /// Whether a conversation is due and nobody has it.
@@ -187,11 +180,7 @@ impl Shift<'_> {
             return Ok(false);
         }
         let store = &self.parts.store;
-        match store.acquire(id, CLAIM_MS).await {
-            Ok(lease) => store.release(&lease).await.map(|()| true),
-            Err(StoreError::Held { .. } | StoreError::MovedAway(_)) => Ok(false),
-            Err(error) => Err(error),
-        }
+        Ok(!store.conversation(id).await?.moved_away && store.holder(id).await?.is_none())
     }
 
     /// Whether a conversation that is due can be expected to move. One that did not is let be for a
