@@ -54,6 +54,11 @@ impl<T: Store + Blobs + Search + Intake + ?Sized> Storage for T {}
 /// that is not there is refused ([`StoreError::NotFound`]).
 #[async_trait]
 pub trait Store: Send + Sync {
+    /// What only verification reads, if the store offers it.
+    fn audit(&self) -> Option<&dyn Audit> {
+        None
+    }
+
     /// Begins a conversation with its first batch, on its own or as a fork.
     ///
     /// A fork shares the entries up to `base.1` with its parent and copies nothing; the batch
@@ -275,13 +280,17 @@ pub struct Upload(pub u64);
 #[async_trait]
 pub trait Search: Send + Sync {
     /// A page of hits. The index has caught up with every append that returned before, unless the
-    /// store cannot be written now: then [`Search::index_lag`] is the number of entries not searched.
+    /// store cannot be written now: then [`Audit::index_lag`] is the number of entries not searched.
     ///
     /// Hits come by conversation, the newest in this store first, and within one the newest entry
     /// first. An entry that forks share is a hit of the conversation that wrote it; in a search of
     /// one conversation, all of its entries are its own. A query without words finds nothing.
     async fn search(&self, query: &Query) -> Result<Vec<Hit>, StoreError>;
+}
 
+/// Reads that only verification needs. A store need not offer them: see [`Store::audit`].
+#[async_trait]
+pub trait Audit: Send + Sync {
     /// How many entries the index lags behind.
     async fn index_lag(&self) -> Result<u64, StoreError>;
 

@@ -22,8 +22,8 @@ use threadline_core::id::{AgentId, ConversationId, IdSource, Seq, TenantId};
 use threadline_core::inbox::{Item, ItemNumber};
 use threadline_core::outline::OutlineRow;
 use threadline_core::store::{
-    Conversation, Cursor, Direction, Holder, Lease, Listing, PAGE_CAP_BYTES, Page, Queued, StageId,
-    Store, StoreError, Upload,
+    Audit, Conversation, Cursor, Direction, Holder, Lease, Listing, PAGE_CAP_BYTES, Page, Queued,
+    StageId, Store, StoreError, Upload,
 };
 
 use self::intake::Staged;
@@ -138,6 +138,10 @@ impl Content {
 
 #[async_trait]
 impl Store for MemoryStore {
+    fn audit(&self) -> Option<&dyn Audit> {
+        Some(self)
+    }
+
     async fn create(
         &self,
         id: ConversationId,

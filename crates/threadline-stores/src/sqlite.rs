@@ -42,7 +42,7 @@ use threadline_core::id::{AgentId, ConversationId, IdSource, Seq, TenantId};
 use threadline_core::inbox::{Item, ItemNumber};
 use threadline_core::outline::OutlineRow;
 use threadline_core::store::{
-    Conversation, Holder, Lease, Listing, Page, Queued, StageId, Store, StoreError, Upload,
+    Audit, Conversation, Holder, Lease, Listing, Page, Queued, StageId, Store, StoreError, Upload,
 };
 use tokio::sync::Semaphore;
 
@@ -345,6 +345,10 @@ fn idle_work(run_name: String, run_folder: Option<RunFolder>) -> IdleWork {
 
 #[async_trait]
 impl Store for SqliteStore {
+    fn audit(&self) -> Option<&dyn Audit> {
+        Some(self)
+    }
+
     async fn create(
         &self,
         id: ConversationId,

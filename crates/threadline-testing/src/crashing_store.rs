@@ -14,8 +14,8 @@ use threadline_core::id::{AgentId, ConversationId, Seq};
 use threadline_core::inbox::{Item, ItemNumber};
 use threadline_core::outline::OutlineRow;
 use threadline_core::store::{
-    Blobs, Conversation, Hit, Holder, Intake, Lease, Listing, Origin, Page, Query, Queued, Search,
-    StageId, Storage, Store, StoreError, Upload,
+    Audit, Blobs, Conversation, Hit, Holder, Intake, Lease, Listing, Origin, Page, Query, Queued,
+    Search, StageId, Storage, Store, StoreError, Upload,
 };
 
 /// What happens at a write.
@@ -149,6 +149,10 @@ impl CrashingStore {
 
 #[async_trait]
 impl Store for CrashingStore {
+    fn audit(&self) -> Option<&dyn Audit> {
+        self.inner.audit()
+    }
+
     async fn create(
         &self,
         id: ConversationId,
@@ -316,19 +320,6 @@ impl Blobs for CrashingStore {
 impl Search for CrashingStore {
     async fn search(&self, query: &Query) -> Result<Vec<Hit>, StoreError> {
         self.while_alive(self.inner.search(query)).await
-    }
-
-    async fn index_lag(&self) -> Result<u64, StoreError> {
-        self.while_alive(self.inner.index_lag()).await
-    }
-
-    async fn index_checksums(
-        &self,
-        id: ConversationId,
-        after: Seq,
-        most: usize,
-    ) -> Result<Vec<(Seq, u64)>, StoreError> {
-        self.while_alive(self.inner.index_checksums(id, after, most)).await
     }
 }
 

@@ -46,8 +46,8 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// Entries of a newer version, which were kept but not understood.
     pub unrecognised: u64,
-    /// Whether the search index was left out, because it lags behind and the store cannot be
-    /// written now.
+    /// Whether the search index was left out: the store offers no [`Audit`](super::Audit), or the
+    /// index lags behind and the store cannot be written now.
     pub index_skipped: bool,
 }
 
@@ -385,7 +385,11 @@ impl<'a> Deep<'a> {
 
     async fn next_indexed(&mut self) -> Result<(), StoreError> {
         if self.compares_index && self.index.needs_page() {
-            match self.storage.index_checksums(self.id, self.index.last, PAGE).await {
+            let Some(audit) = self.storage.audit() else {
+                self.compares_index = false;
+                return Ok(());
+            };
+            match audit.index_checksums(self.id, self.index.last, PAGE).await {
                 Ok(page) => {
                     let last = page.last().map(|(last, _)| *last);
                     self.index.turn(page, last);

@@ -19,7 +19,7 @@ use threadline_core::provider::{
     BlockIndex, BlockKind, Delta, DeltaStream, Prepared, Profile, Provider, Request, Target,
     ToolSupport,
 };
-use threadline_core::store::{DEFAULT_TENANT, Page, Search as _, Storage, Store as _};
+use threadline_core::store::{Audit as _, DEFAULT_TENANT, Page, Storage, Store as _};
 use threadline_core::tokens::Estimator;
 use threadline_core::tool::{
     Handling, RunRules, Tool, ToolContext, ToolOutcome, ToolResult, ToolSpec,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use threadline_core::history::record::Record;
-use threadline_core::store::{Page, Search as _, Store as _};
+use threadline_core::store::{Audit as _, Page, Store as _};
 use threadline_stores::sqlite::{Durability, SqliteStore};
 use tokio::task::JoinSet;
 

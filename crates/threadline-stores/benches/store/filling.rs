@@ -9,7 +9,7 @@ use threadline_core::history::Proposal;
 use threadline_core::history::fact::{AgentJoined, Fact, Input};
 use threadline_core::history::{History, Proposed, Refused, Stamp};
 use threadline_core::id::{AgentId, ConversationId, IdSource};
-use threadline_core::store::{DEFAULT_TENANT, Lease, Search as _, Store as _};
+use threadline_core::store::{Audit as _, DEFAULT_TENANT, Lease, Store as _};
 use threadline_core::tokens::Estimator;
 use threadline_stores::sqlite::{Durability, SqliteOptions, SqliteStore};
 use threadline_testing::clock::ManualClock;

@@ -10,7 +10,7 @@ use threadline_core::history::fact::Digest;
 use threadline_core::history::{Counts, History};
 use threadline_core::id::{ConversationId, Seq};
 use threadline_core::store::verify::{Depth, verify};
-use threadline_core::store::{Page, Search as _, Store as _};
+use threadline_core::store::{Audit as _, Page, Store as _};
 use threadline_core::tokens::Estimator;
 use threadline_stores::sqlite::{Durability, SqliteStore};
 use threadline_testing::generator::GeneratorOptions;

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use threadline_core::history::entry::Entry;
 use threadline_core::id::{ConversationId, Seq};
 use threadline_core::search::{Phrase, checksum, matches, phrases, terms, text_of};
-use threadline_core::store::{Hit, Query, Search, StoreError};
+use threadline_core::store::{Audit, Hit, Query, Search, StoreError};
 
 use super::MemoryStore;
 use super::kept::{Kept, is_of_thread};
@@ -29,7 +29,10 @@ impl Search for MemoryStore {
         let hits = hits.filter(|(place, _)| after.is_none_or(|after| *place < after));
         Ok(hits.take(query.most).map(|(_, hit)| hit).collect())
     }
+}
 
+#[async_trait]
+impl Audit for MemoryStore {
     async fn index_lag(&self) -> Result<u64, StoreError> {
         Ok(0)
     }

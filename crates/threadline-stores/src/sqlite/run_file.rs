@@ -10,16 +10,19 @@ use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use threadline_core::id::IdSource;
 use threadline_core::store::StoreError;
 
-use super::connection::{BUSY_TIMEOUT, file_error, make_folder};
+use super::connection::{file_error, make_folder};
 use crate::private_file;
 
 const OPEN_LOCK: &str = "open.lock";
-const OPEN_LOCK_PAUSE: Duration = Duration::from_millis(10);
+/// How long others may take to open the same store: each takes some milliseconds, and many may come at
+/// once.
+const OPEN_LOCK_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Tells apart the stores that one process opens, whatever its source of ids.
 static OPENED: AtomicU64 = AtomicU64::new(0);
@@ -53,15 +56,22 @@ impl RunFolder {
         let mut options = private_file::options();
         options.write(true).create(true).truncate(false);
         let file = options.open(self.0.join(OPEN_LOCK)).map_err(failed)?;
-        let tries = BUSY_TIMEOUT.as_millis() / OPEN_LOCK_PAUSE.as_millis();
-        for _ in 0..tries {
-            match file.try_lock() {
-                Ok(()) => return Ok(file),
-                Err(TryLockError::WouldBlock) => std::thread::sleep(OPEN_LOCK_PAUSE),
-                Err(TryLockError::Error(error)) => return Err(failed(error)),
-            }
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
-        Err(StoreError::Busy)
+        // The system wakes those who wait for a lock. A thread waits, because that cannot be stopped:
+        // if it takes too long, the thread gives the lock back as soon as it has it.
+        let (sender, locked) = channel();
+        std::thread::spawn(move || {
+            let done = file.lock().map(|()| file);
+            drop(sender.send(done));
+        });
+        match locked.recv_timeout(OPEN_LOCK_PATIENCE) {
+            Ok(file) => file.map_err(failed),
+            Err(_) => Err(StoreError::Busy),
+        }
     }
 
     /// Makes and holds the run file of a store that was just opened.
@@ -163,5 +173,29 @@ impl<'a> Living<'a> {
         let lives = folder.lives(run);
         self.known.insert(run.to_owned(), lives);
         lives
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// More than a hundred that come at once are all let in, one at a time.
+    #[test]
+    fn everyone_who_waits_is_let_in() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = RunFolder::of(&folder.path().join("store.db"));
+        let inside = AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..120 {
+                scope.spawn(|| {
+                    let lock = folder.lock().unwrap();
+                    assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0);
+                    std::thread::sleep(Duration::from_millis(50));
+                    inside.fetch_sub(1, Ordering::SeqCst);
+                    drop(lock);
+                });
+            }
+        });
     }
 }

@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use threadline_core::history::path::Path;
 use threadline_core::id::{AgentId, ConversationId, Seq};
 use threadline_core::search::{Phrase, phrases};
-use threadline_core::store::{Hit, Query, Search, StoreError};
+use threadline_core::store::{Audit, Hit, Query, Search, StoreError};
 
 use super::SqliteStore;
 use super::conversation::{Open, conversation_id};
@@ -30,7 +30,10 @@ impl Search for SqliteStore {
         let (tenant, query) = (self.tenant, query.clone());
         self.read_store("search", move |connection| search(connection, tenant, &query)).await
     }
+}
 
+#[async_trait]
+impl Audit for SqliteStore {
     async fn index_lag(&self) -> Result<u64, StoreError> {
         self.read_store("look at the search index", |connection| Ok(index::lag(connection)?)).await
     }

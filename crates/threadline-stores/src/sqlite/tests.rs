@@ -11,7 +11,7 @@ use threadline_core::history::fact::{AgentJoined, Fact, Note};
 use threadline_core::history::{Aftermath, History, Proposal, Stamp};
 use threadline_core::id::{AgentId, ConversationId, Seq, TenantId};
 use threadline_core::store::{
-    Blobs as _, Intake as _, Origin, Page, Query, Search as _, Store as _, StoreError,
+    Audit as _, Blobs as _, Intake as _, Origin, Page, Query, Search as _, Store as _, StoreError,
 };
 use threadline_core::tokens::Estimator;
 use threadline_testing::clock::ManualClock;

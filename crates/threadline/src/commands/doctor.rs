@@ -142,7 +142,11 @@ fn opens(parts: &Parts) -> anyhow::Result<String> {
 }
 
 async fn index(parts: &Parts) -> anyhow::Result<String> {
-    Ok(match parts.store.index_lag().await? {
+    let lag = match parts.store.audit() {
+        Some(audit) => audit.index_lag().await?,
+        None => 0,
+    };
+    Ok(match lag {
         0 => "the index is up to date".to_owned(),
         lag => format!(
             "the index lags {} behind; it catches up before a search",

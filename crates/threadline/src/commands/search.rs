@@ -101,7 +101,8 @@ async fn read(parts: &Parts, hit: &Hit) -> anyhow::Result<Read> {
 
 /// Says how many entries were not searched, where the index lags behind and cannot be written.
 async fn tell_unsearched(parts: &Parts) -> anyhow::Result<()> {
-    let lag = parts.store.index_lag().await?;
+    let Some(audit) = parts.store.audit() else { return Ok(()) };
+    let lag = audit.index_lag().await?;
     if lag > 0 {
         let entries = counted(lag, "entry is", "entries are");
         remark(&format!("{entries} not in the search index yet and could not be searched"));

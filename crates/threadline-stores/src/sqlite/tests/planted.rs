@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rusqlite::params;
 use threadline_core::search::{terms, text_of};
+use threadline_core::store::Audit as _;
 use threadline_core::store::verify::{Depth, Finding, verify};
 use threadline_testing::generator::{self, Generator, GeneratorOptions};
 

@@ -44,7 +44,12 @@ impl Contents {
             rewinds: store.rewinds(id, Seq::ZERO).await.unwrap(),
             waiting: waiting.into_iter().map(|(_, item)| item).collect(),
             snapshots,
-            checksums: store.index_checksums(id, Seq::ZERO, 100_000).await.unwrap(),
+            checksums: store
+                .audit()
+                .unwrap()
+                .index_checksums(id, Seq::ZERO, 100_000)
+                .await
+                .unwrap(),
             conversation,
         }
     }
