@@ -9,23 +9,23 @@ use threadline_core::id::Seq;
 use threadline_core::search::{joined_terms, text_of};
 
 use super::error::Failure;
-use super::number::{count, entry_id, log_and_seq, seq_int};
+use super::number::{count, entry_id, log_and_seq, rows, seq_int};
 pub(super) use checksums::Checksums;
 
 /// How many entries are indexed at a time.
 const SLICE_ENTRIES: usize = 512;
 const SLICE_BYTES: usize = 1024 * 1024;
 
-/// The logs with entries that the index does not have, and the last entry of each.
-pub(super) fn behind(connection: &Connection) -> rusqlite::Result<Vec<(i64, Seq)>> {
+/// Up to `most` logs with entries that the index does not have, and the last entry of each.
+pub(super) fn behind(connection: &Connection, most: usize) -> rusqlite::Result<Vec<(i64, Seq)>> {
     let mut statement = connection.prepare_cached(
         "SELECT unindexed.log,
                 (SELECT id FROM entry
                  WHERE id BETWEEN unindexed.log << 36 AND (unindexed.log << 36) | ?1
                  ORDER BY id DESC LIMIT 1)
-         FROM unindexed",
+         FROM unindexed LIMIT ?2",
     )?;
-    let found = statement.query_map([seq_int(Seq(u64::MAX))], |row| {
+    let found = statement.query_map([seq_int(Seq(u64::MAX)), rows(most)], |row| {
         let (_, last) = log_and_seq(row.get::<_, Option<i64>>(1)?.unwrap_or(0));
         Ok((row.get(0)?, last))
     })?;
@@ -35,7 +35,7 @@ pub(super) fn behind(connection: &Connection) -> rusqlite::Result<Vec<(i64, Seq)
 /// How many entries the index lags behind.
 pub(super) fn lag(connection: &Connection) -> rusqlite::Result<u64> {
     let mut lag = 0_u64;
-    for (log, last) in behind(connection)? {
+    for (log, last) in behind(connection, usize::MAX)? {
         let indexed = indexed(connection, log)?.unwrap_or(last);
         lag = lag.saturating_add(last.0.saturating_sub(indexed.0));
     }
@@ -52,8 +52,8 @@ fn indexed(connection: &Connection, log: i64) -> rusqlite::Result<Option<Seq>> {
 
 /// Indexes a slice of what lags behind. Returns whether there may be more.
 pub(super) fn follow(connection: &Connection) -> Result<bool, Failure> {
-    let behind = behind(connection)?;
-    follow_to(connection, &behind)
+    let behind = behind(connection, SLICE_ENTRIES)?;
+    Ok(follow_to(connection, &behind)? || behind.len() == SLICE_ENTRIES)
 }
 
 /// Indexes a slice of some logs, each up to an entry. Returns whether there may be more.

@@ -65,7 +65,8 @@ impl SqliteStore {
     /// appended meanwhile.
     async fn catch_up(&self) -> Result<(), StoreError> {
         let doing = "bring the search index up to date";
-        let behind = self.read_store(doing, |connection| Ok(index::behind(connection)?)).await?;
+        let behind =
+            self.read_store(doing, |connection| Ok(index::behind(connection, usize::MAX)?)).await?;
         let behind = Arc::new(behind);
         let mut more = !behind.is_empty();
         while more {

@@ -309,62 +309,74 @@ fn an_attachment_that_is_not_what_it_says_is_refused() {
     taker.sweep();
 }
 
+/// How many cases share a store: to verify one conversation deeply reads the whole search index.
+const IN_ONE_STORE: usize = 100;
+
 #[test]
 fn an_export_that_breaks_off_is_refused_and_can_be_salvaged() {
     let export = small();
-    let taker = Taker::new();
     let most = usize::try_from(knob("THREADLINE_FIRE_GARBAGE", 250)).unwrap();
     let stride = (export.len() / most).max(1);
-    runtime().block_on(async {
-        for end in (0..export.len()).step_by(stride).chain([export.len() - 1]) {
-            let broken = &export[..end];
-            let what = format!("cut after {end} bytes");
-            let refused = taker.refuse(broken, &what).await;
-            assert_eq!(refused.line, lines(broken).len() as u64, "{what}: {refused:?}");
-            let sound: Vec<u8> =
-                lines(broken).into_iter().filter(|l| l.ends_with(b"\n")).flatten().collect();
-            salvage(&taker, broken, &entries(&sound), &what).await;
-        }
-    });
-    taker.sweep();
+    let ends: Vec<usize> = (0..export.len()).step_by(stride).chain([export.len() - 1]).collect();
+    for ends in ends.chunks(IN_ONE_STORE) {
+        let taker = Taker::new();
+        runtime().block_on(async {
+            for end in ends {
+                let broken = &export[..*end];
+                let what = format!("cut after {end} bytes");
+                let refused = taker.refuse(broken, &what).await;
+                assert_eq!(refused.line, lines(broken).len() as u64, "{what}: {refused:?}");
+                let sound: Vec<u8> =
+                    lines(broken).into_iter().filter(|l| l.ends_with(b"\n")).flatten().collect();
+                salvage(&taker, broken, &entries(&sound), &what).await;
+            }
+        });
+        taker.sweep();
+    }
 }
 
 #[test]
 fn an_export_with_a_changed_byte_is_refused_and_can_be_salvaged() {
     let export = small();
-    let taker = Taker::new();
     let all = entries(&export);
     let most = knob("THREADLINE_FIRE_GARBAGE", 250);
     let mut choices = Choices::new(seed());
     let exhaustive = most >= export.len() as u64;
     let count = if exhaustive { export.len() } else { usize::try_from(most).unwrap() };
-    runtime().block_on(async {
-        for nth in 0..count {
-            let at = if exhaustive { nth } else { choices.index(export.len()) };
-            let bit = choices.below(8);
-            let mut broken = export.clone();
-            broken[at] ^= 1 << bit;
-            let what = format!("bit {bit} of byte {at}");
-            let line = lines(&export[..=at]).len();
-            let before = taker.rows();
-            match taker.take(&broken, false).await {
-                // The case of a digit says nothing, and the id is not what is imported here.
-                Ok(imported) => {
-                    let found = records(taker.store(), imported.id).await.unwrap();
-                    assert!(found == all, "{what}: something else was imported");
-                }
-                Err(refused) => {
-                    assert_eq!(taker.rows(), before, "{what}: something remains");
-                    let told = usize::try_from(refused.line).unwrap();
-                    // An attachment may be missed only by the entry that names it.
-                    assert!(told >= line.min(told + 1) && told + 1 >= line, "{what}: {refused:?}");
-                    let sound = sound_prefix(&broken, &all);
-                    salvage(&taker, &broken, sound, &what).await;
+    let nths: Vec<usize> = (0..count).collect();
+    for nths in nths.chunks(IN_ONE_STORE) {
+        let taker = Taker::new();
+        runtime().block_on(async {
+            for &nth in nths {
+                let at = if exhaustive { nth } else { choices.index(export.len()) };
+                let bit = choices.below(8);
+                let mut broken = export.clone();
+                broken[at] ^= 1 << bit;
+                let what = format!("bit {bit} of byte {at}");
+                let line = lines(&export[..=at]).len();
+                let before = taker.rows();
+                match taker.take(&broken, false).await {
+                    // The case of a digit says nothing, and the id is not what is imported here.
+                    Ok(imported) => {
+                        let found = records(taker.store(), imported.id).await.unwrap();
+                        assert!(found == all, "{what}: something else was imported");
+                    }
+                    Err(refused) => {
+                        assert_eq!(taker.rows(), before, "{what}: something remains");
+                        let told = usize::try_from(refused.line).unwrap();
+                        // An attachment may be missed only by the entry that names it.
+                        assert!(
+                            told >= line.min(told + 1) && told + 1 >= line,
+                            "{what}: {refused:?}"
+                        );
+                        let sound = sound_prefix(&broken, &all);
+                        salvage(&taker, &broken, sound, &what).await;
+                    }
                 }
             }
-        }
-    });
-    taker.sweep();
+        });
+        taker.sweep();
+    }
 }
 
 /// The records of the lines before the first that differs.
