@@ -174,7 +174,7 @@ pub trait Store: Send + Sync {
     /// Gives the right back. A lease that was lost in the meantime is no error.
     async fn release(&self, lease: &Lease) -> Result<(), StoreError>;
 
-    /// Who has the right to append, if a living owner has it.
+    /// The current lease holder; none if nobody holds the lease or the holder has died.
     async fn holder(&self, id: ConversationId) -> Result<Option<Holder>, StoreError>;
 
     /// Up to `most` conversations that are due and that no living owner holds, the longest due first.

@@ -123,7 +123,7 @@ impl Asking {
         self.is_being_prepared() && matches!(self.what, What::Step { .. })
     }
 
-    /// What has come of the answer so far. A request of which nothing came may have been refused
+    /// The part of the answer received so far. A request without any answer may have been refused
     /// before it took anything.
     pub(super) fn partial(&self) -> Partial {
         self.counted_partial(self.assembler.partial())

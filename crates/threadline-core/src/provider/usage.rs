@@ -198,7 +198,7 @@ mod tests {
             let counted = EXPECTED.count(Some(reported));
             assert_eq!(counted, CountedUsage { usage: reported, refused: None });
         }
-        // Of little, nothing can be told.
+        // A short request says too little to judge the figures.
         let little = ExpectedUsage { input_tokens: 1_999, output_bytes: 9_999, ..EXPECTED };
         assert_eq!(little.count(Some(usage(1, 1))).usage, usage(1, 1));
         // An answer without a word has no tokens.

@@ -163,7 +163,7 @@ impl StoreError {
         matches!(self, Self::Busy | Self::Full | Self::ReadOnly(_))
     }
 
-    /// What is damaged, if that is the error.
+    /// The description of the damage, if this error reports damage.
     pub fn damage(&self) -> Option<&str> {
         match self {
             Self::Damaged(why) | Self::DamagedConversation { why, .. } => Some(why),

@@ -23,7 +23,7 @@ pub struct Lease {
     pub predecessor: Predecessor,
 }
 
-/// Who has the right to append to a conversation.
+/// The holder of a lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
     /// The owner's name.

@@ -209,7 +209,7 @@ impl<T> Pages<T> {
         self.next.is_none() && !self.ended
     }
 
-    /// Goes on with a page, whose last place is given.
+    /// Continues with the next page. `last` is the seq of its last row.
     fn turn(&mut self, page: Vec<T>, last: Option<Seq>) {
         self.ended = last.is_none();
         self.last = last.unwrap_or(self.last);
