@@ -5,8 +5,10 @@
 //! (`threadline_testing::store_suite`) says what all of them must do.
 
 mod chain;
+mod change;
 mod error;
 mod gather;
+mod layer;
 mod lease;
 mod listing;
 mod media;
@@ -22,10 +24,12 @@ use async_trait::async_trait;
 pub use chain::{
     changed_records, verified_entries, verified_entry, verified_page, verified_records,
 };
+pub use change::{Change, Changes};
 pub use error::{LockedBy, StoreError};
 pub use gather::{gather, gather_recap, gather_with};
-pub use lease::{ClaimId, Holder, Lease, PARK_AFTER_DEATHS, Predecessor};
-pub use listing::{Conversation, Cursor, Filter, Hold, Listing, Origin, Sort};
+pub use layer::{Access, Layer, Layered, Operation};
+pub use lease::{Attendance, ClaimId, DueFilter, Holder, Lease, PARK_AFTER_DEATHS, Predecessor};
+pub use listing::{Conversation, Cursor, Filter, Hold, Listing, Origin, Schedule, Sort};
 pub use media::read_media;
 pub use open::{
     OpenError, SnapshotDue, append, fork_base, history_at, history_with_widgets_at, open,
@@ -98,9 +102,11 @@ pub trait Store: Send + Sync {
     /// - [`StoreError::MovedAway`]: the last entry closed the conversation;
     /// - [`StoreError::Conflict`]: the batch does not follow the head, by place and hash;
     /// - [`StoreError::NoAttachment`]: an entry names an attachment that is not kept here;
+    /// - [`StoreError::ItemGone`]: it takes an item that does not wait, because it was edited or
+    ///   withdrawn;
     /// - [`StoreError::KeyConflict`]: an input has a client key that was taken before, or that
     ///   waits under another body and is not taken here;
-    /// - [`StoreError::Invalid`]: it has no entries, or takes an item that does not wait.
+    /// - [`StoreError::Invalid`]: it has no entries.
     ///
     /// The client key of an input is known from then on as if the input had come through the
     /// inbox, and an input takes the item that waits under its key and has its body. A batch that
@@ -146,22 +152,28 @@ pub trait Store: Send + Sync {
     /// The rewinds after a place, in order: where each stands and where it leads.
     async fn rewinds(&self, id: ConversationId, after: Seq) -> Result<Vec<(Seq, Seq)>, StoreError>;
 
-    /// Takes the right to append for a while. Refused ([`StoreError::Held`]) while a living owner
-    /// holds it, be it this one, and if the conversation was moved away
-    /// ([`StoreError::MovedAway`]). An owner lives until the moment its lease ends, or less long if
-    /// the store can tell that it died.
-    async fn acquire(&self, id: ConversationId, ttl_ms: u64) -> Result<Lease, StoreError>;
-
-    /// Takes the right to append for a driver that nobody attends. Refused like
-    /// [`acquire`](Self::acquire), and while the conversation is on hold
-    /// ([`StoreError::OnHold`]).
+    /// Deletes a conversation with its entries, inbox and snapshots.
     ///
-    /// If the last owner was such a driver too, died without giving its lease back, and appended
-    /// nothing, that is counted; after [`PARK_AFTER_DEATHS`] the conversation is on hold.
-    async fn acquire_unattended(
+    /// Refused while another conversation shares entries that this one wrote
+    /// ([`StoreError::Shared`]), and while a living owner holds its lease ([`StoreError::Held`]).
+    /// Attachments stay: other conversations may use them.
+    async fn delete(&self, id: ConversationId) -> Result<(), StoreError>;
+
+    /// Takes the lease of a conversation.
+    ///
+    /// Refused while a living owner holds it, this one included ([`StoreError::Held`]), and if the
+    /// conversation was moved away ([`StoreError::MovedAway`]). An owner counts as living until its
+    /// lease expires, or until the store detects that its process died.
+    ///
+    /// An unattended owner is also refused while the conversation is on hold
+    /// ([`StoreError::OnHold`]). If the last owner was unattended too, died without releasing its
+    /// lease, and appended nothing, the store counts that; after [`PARK_AFTER_DEATHS`] the
+    /// conversation is on hold.
+    async fn claim(
         &self,
         id: ConversationId,
         ttl_ms: u64,
+        attendance: Attendance,
     ) -> Result<Lease, StoreError>;
 
     /// Takes a conversation off hold and forgets deaths that were counted.
@@ -177,21 +189,21 @@ pub trait Store: Send + Sync {
     /// The current lease holder; none if nobody holds the lease or the holder has died.
     async fn holder(&self, id: ConversationId) -> Result<Option<Holder>, StoreError>;
 
-    /// Up to `most` conversations that are due and that no living owner holds, the longest due first.
-    /// Nothing is changed: another may take them first. [`claim`](Self::claim) says what is due.
-    async fn due(&self, most: usize) -> Result<Vec<ConversationId>, StoreError>;
+    /// Lists up to `limit` conversations that are due and that no living owner holds, the longest
+    /// due first. This is a read: another process may claim them first.
+    ///
+    /// [`Schedule`] says when a conversation is due. One that was moved away or is on hold is
+    /// never due.
+    async fn due(&self, limit: usize) -> Result<Vec<ConversationId>, StoreError>;
 
-    /// Takes the right to up to `most` conversations that are [`due`](Self::due).
-    ///
-    /// A conversation is due from the first of these moments on, if it has come: its next timer
-    /// or question ([`wake_at`](crate::history::batch::Sums::wake_at)); the due time of a waiting
-    /// item, or else its last entry; its last entry, if a turn can go on. A copy may go on
-    /// elsewhere, and is due by its inbox only. One that was moved away or is on hold is never due.
-    ///
-    /// Time does not go back: where the last entry is later than the clock, which was ahead when it
-    /// was written, the entry's time counts as the present. The leases are those of unattended
-    /// drivers, see [`acquire_unattended`](Self::acquire_unattended).
-    async fn claim(&self, most: usize, ttl_ms: u64) -> Result<Vec<Lease>, StoreError>;
+    /// Takes the leases of up to `limit` conversations that are [`due`](Self::due) and that the
+    /// filter lets through, in one step, for unattended owners.
+    async fn claim_due(
+        &self,
+        limit: usize,
+        ttl_ms: u64,
+        filter: &DueFilter,
+    ) -> Result<Vec<Lease>, StoreError>;
 
     /// Puts an item into the inbox. The same key and body again gives the same answer; the same
     /// key and another body is refused ([`StoreError::KeyConflict`]).
@@ -203,16 +215,33 @@ pub trait Store: Send + Sync {
     /// ([`StoreError::NoAttachment`]).
     async fn enqueue(&self, id: ConversationId, item: &Item) -> Result<Queued, StoreError>;
 
-    /// What became of the item or input with a client key; none if the key is not known.
+    /// Replaces the message that waits under the item's client key. The new version goes to the end
+    /// of the inbox and has a number of its own.
+    ///
+    /// Refused if no item has this key ([`StoreError::NoItem`]), if it does not wait any more
+    /// ([`StoreError::NotWaiting`]), and if either version is not a message
+    /// ([`StoreError::Invalid`]); otherwise like [`enqueue`](Self::enqueue).
+    async fn edit(&self, id: ConversationId, item: &Item) -> Result<Queued, StoreError>;
+
+    /// Withdraws the message that waits under a client key; doing so again is no error. The key
+    /// stays in use: enqueuing the item again does not bring it back. Refused like
+    /// [`edit`](Self::edit).
+    async fn withdraw(&self, id: ConversationId, key: &str) -> Result<Queued, StoreError>;
+
+    /// The state of the item or input with a client key; none if the key is not known.
     async fn item(&self, id: ConversationId, key: &str) -> Result<Option<Queued>, StoreError>;
 
-    /// Items that were not yet taken, due or not, in order, after a number.
+    /// The items that wait, due or not, in commit order, after a number.
     async fn waiting(
         &self,
         id: ConversationId,
         after: ItemNumber,
         most: usize,
     ) -> Result<Vec<(ItemNumber, Item)>, StoreError>;
+
+    /// Subscribes to changes of one conversation, or of all conversations, in any process. A change
+    /// by another process may be reported late.
+    fn subscribe(&self, only: Option<ConversationId>) -> Box<dyn Changes>;
 
     /// The newest snapshot at or before a place. A fork also sees its parent's, up to the entry it
     /// branched off at.
@@ -233,13 +262,38 @@ pub trait Store: Send + Sync {
     ) -> Result<(), StoreError>;
 }
 
-/// What became of an item that was put into the inbox.
+/// An item of an inbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queued {
     /// Its number.
     pub number: ItemNumber,
-    /// The entry it became, if it was taken already.
-    pub taken: Option<Seq>,
+    /// Its state.
+    pub state: ItemState,
+}
+
+impl Queued {
+    /// The entry it became, if it was taken.
+    pub fn taken(self) -> Option<Seq> {
+        match self.state {
+            ItemState::Taken(seq) => Some(seq),
+            ItemState::Waiting | ItemState::Withdrawn => None,
+        }
+    }
+}
+
+/// Why an item that is no message cannot be edited or withdrawn.
+pub const NOT_A_MESSAGE: &str =
+    "only messages can be edited or withdrawn, not answers, cancels or commands";
+
+/// The state of an inbox item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ItemState {
+    /// No driver has taken it yet.
+    Waiting,
+    /// It became this entry, or led to it.
+    Taken(Seq),
+    /// Its sender withdrew it.
+    Withdrawn,
 }
 
 /// The most bytes of one piece of an attachment.

@@ -12,7 +12,9 @@ use threadline_core::drive::{
 use threadline_core::history::entry::Entry;
 use threadline_core::id::{ConversationId, Seq};
 use threadline_core::inbox::{Item, ItemNumber};
-use threadline_core::store::{Lease, OpenError, StoreError, open_with_widgets, verified_entries};
+use threadline_core::store::{
+    Attendance, Change, Changes, Lease, OpenError, StoreError, open_with_widgets, verified_entries,
+};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::door::{Before, Door, Offer};
@@ -22,6 +24,8 @@ use crate::world::World;
 
 /// The longest sleep before the clock is asked again: it may have been set.
 const CLOCK_MS: u64 = 30_000;
+/// How long to wait before an inbox that could not be read is read again.
+const READ_AGAIN: Duration = Duration::from_secs(1);
 
 /// Drives one conversation in this process, under a lease.
 ///
@@ -46,7 +50,10 @@ pub struct Drive {
     knocked: bool,
     /// What was offered and has no answer yet.
     offer: Option<Offer>,
-    look_at: Instant,
+    /// Changes of the conversation that others make in the store.
+    changes: Box<dyn Changes>,
+    /// When to read the inbox again after a read that failed.
+    look_at: Option<Instant>,
     looking: bool,
     look_again: bool,
     seen: ItemNumber,
@@ -104,11 +111,10 @@ impl Drive {
         door: Arc<Door>,
     ) -> Result<Self, DriveError> {
         let now = Instant::now();
-        let lease = if attended {
-            world.store.acquire(id, world.pace.lease_ms).await?
-        } else {
-            world.store.acquire_unattended(id, world.pace.lease_ms).await?
-        };
+        let attendance = if attended { Attendance::Attended } else { Attendance::Unattended };
+        let lease = world.store.claim(id, world.pace.lease_ms, attendance).await?;
+        // Before the inbox is read, so that nothing comes in between.
+        let changes = world.store.subscribe(Some(id));
         let circumstances = Circumstances { attended, predecessor: lease.predecessor };
         // Boxed to keep the futures of all callers small.
         let (active_at, opening, waiting) = match Box::pin(begin(&world, id, circumstances)).await {
@@ -121,7 +127,6 @@ impl Drive {
         let driver = Box::new(Driver::new(id, Arc::clone(&world.setting), opening));
         let head = driver.history().head();
         let work = Work::new(Arc::clone(&world), id, Arc::clone(&feed), head);
-        let look_at = now + Duration::from_millis(world.pace.inbox_ms);
         let mut drive = Self {
             lease_good: now + Duration::from_millis(world.pace.lease_ms),
             renew_at: Some(now + Duration::from_millis(world.pace.lease_ms / 3)),
@@ -135,7 +140,8 @@ impl Drive {
             door,
             knocked: false,
             offer: None,
-            look_at,
+            changes,
+            look_at: None,
             looking: false,
             look_again: false,
             seen: ItemNumber(0),
@@ -203,7 +209,7 @@ impl Drive {
         }
         let queued = self.world.store.enqueue(self.conversation, item).await?;
         self.look();
-        Ok(queued.taken)
+        Ok(queued.taken())
     }
 
     /// Waits until there may be something to do again, or until what it was knocked for turned out
@@ -256,7 +262,7 @@ impl Drive {
             self.looking = true;
             self.work.read_inbox(self.seen);
         }
-        self.look_at = Instant::now() + Duration::from_millis(self.world.pace.inbox_ms);
+        self.look_at = None;
     }
 
     /// Sees to what came, if there was a knock that nobody heard; tells whether there was.
@@ -312,6 +318,10 @@ impl Drive {
                     self.open_door();
                     return None;
                 }
+                change = self.changes.next() => match change {
+                    Change::Inbox(_) | Change::Unknown => self.look(),
+                    Change::History(_) | Change::Lease(_) => {}
+                },
                 Some(done) = self.work.next() => return self.done(done),
             }
         }
@@ -319,8 +329,7 @@ impl Drive {
 
     /// Sets the alarm, unless it is set for that time or an earlier one.
     fn set_alarm(&mut self) {
-        let look_at = (!self.looking).then_some(self.look_at);
-        if let Some(next) = [self.renew_at, look_at, self.wake_at].into_iter().flatten().min()
+        if let Some(next) = [self.renew_at, self.look_at, self.wake_at].into_iter().flatten().min()
             && self.alarm_at.is_none_or(|set| next < set)
         {
             self.alarm_at = Some(next);
@@ -334,7 +343,7 @@ impl Drive {
         if self.renew_at.take_if(|at| *at <= now).is_some() {
             self.work.renew(&self.lease);
         }
-        if !self.looking && self.look_at <= now {
+        if self.look_at.is_some_and(|at| at <= now) {
             self.look();
         }
         if self.wake_at.is_some_and(|wake_at| wake_at <= now) {
@@ -367,9 +376,11 @@ impl Drive {
                 if let Err(error) = &items {
                     // After a failed read nothing is known about the inbox.
                     self.knocked = false;
+                    tracing::warn!(target: "History", conversation = %self.conversation, %error, "could not read the inbox");
                     if error.damage().is_some() {
                         self.stopped = Some(Stopped::Store(error.to_string()));
                     }
+                    self.look_at = Some(Instant::now() + READ_AGAIN);
                 }
                 let items = items.unwrap_or_default();
                 self.arrived(&items);

@@ -1,15 +1,14 @@
 //! The feed: what watchers receive, resumable by seq. A slow watcher is cut off, and harms nobody.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use threadline_core::drive::Notice;
 use threadline_core::history::entry::Entry;
-use threadline_core::id::{CallId, ConversationId, Seq};
-use threadline_core::store::{Page, Storage, StoreError, verified_page};
+use threadline_core::id::{AgentId, CallId, ConversationId, Seq};
+use threadline_core::store::{Change, Changes, Page, Storage, StoreError, verified_page};
 use threadline_core::tool::ProgressReport;
 use tokio::sync::mpsc;
-use tokio::time::{Duration, Instant, sleep_until};
 
 /// How much a watcher may lag behind before it is cut off.
 const LAG_CAP: usize = 1024;
@@ -75,9 +74,11 @@ impl Feed {
             store,
             conversation,
             receiver,
+            published: None,
             last: after,
+            answered: BTreeMap::new(),
             stored: Some(VecDeque::new()),
-            look: None,
+            changes: None,
             fills_gaps: true,
         }
     }
@@ -85,19 +86,23 @@ impl Feed {
 
 /// Receives what happens in a conversation: first what is stored, then what is new.
 ///
-/// Every entry comes once, in order, without a gap (but see [`Watcher::here`]). Deltas and states
-/// come as they happen and are not repeated.
+/// Every entry comes once, in order, without a gap (but see [`Watcher::here`]). Deltas come after the
+/// entry that began their invocation and before the one that ends it, and are not repeated.
 pub struct Watcher {
     /// The feed lives as long as someone watches.
     _feed: Arc<Feed>,
     store: Arc<dyn Storage>,
     conversation: ConversationId,
     receiver: mpsc::Receiver<Arc<News>>,
+    /// The oldest received notice that was not returned yet.
+    published: Option<Arc<News>>,
     last: Seq,
+    /// The newest invocation of each agent whose end was given.
+    answered: BTreeMap<AgentId, Seq>,
     /// Stored entries that were read and not yet given; none once all are given.
     stored: Option<VecDeque<Entry>>,
-    /// How often to look for what other processes have stored, and when next.
-    look: Option<(Duration, Instant)>,
+    /// Changes that others make in the store, if they are given too.
+    changes: Option<Box<dyn Changes>>,
     /// Whether what other processes stored in between is given too.
     fills_gaps: bool,
 }
@@ -114,11 +119,12 @@ pub enum WatchError {
 }
 
 impl Watcher {
-    /// The same watcher, which also looks into the store every so often: other processes append
-    /// there, and tell nobody here.
+    /// The same watcher, which also gives what other processes append.
     #[must_use]
-    pub fn looking(self, every: Duration) -> Self {
-        Self { look: Some((every, Instant::now() + every)), ..self }
+    pub fn looking(self) -> Self {
+        // Other processes may have appended before: the store is read once more.
+        let changes = Some(self.store.subscribe(Some(self.conversation)));
+        Self { changes, stored: Some(VecDeque::new()), ..self }
     }
 
     /// The same watcher, which from now on leaves out what other processes append between what is
@@ -133,54 +139,116 @@ impl Watcher {
         self.last
     }
 
-    /// The next news; waits for it.
+    /// The next news; waits for it. A future that is dropped loses nothing.
     pub async fn next(&mut self) -> Result<News, WatchError> {
         loop {
-            if let Some(entry) = self.next_stored().await? {
-                self.last = entry.seq;
-                return Ok(News::Notice(Notice::Entry(Arc::new(entry))));
+            self.read_stored().await?;
+            // The feed publishes the deltas of an answer before the driver appends its entry. So
+            // everything that precedes a stored entry is in the channel by now.
+            if self.published.is_none() {
+                self.published = self.receiver.try_recv().ok();
             }
-            let look_at = self.look.map(|(_, at)| at);
-            let news = tokio::select! {
+            if let Some(news) = self.next_published() {
+                return Ok(news);
+            }
+            if self.published.is_some() && self.stored.is_none() {
+                // Another process wrote what lies between: all of it is stored by now.
+                self.stored = Some(VecDeque::new());
+                continue;
+            }
+            if let Some(entry) = self.stored.as_mut().and_then(VecDeque::pop_front) {
+                if entry.seq > self.last {
+                    return Ok(self.give(Arc::new(entry)));
+                }
+                continue;
+            }
+            if self.published.is_some() || self.stored.is_some() {
+                continue;
+            }
+            tokio::select! {
                 biased;
-                news = self.receiver.recv() => news,
-                () = sleep_until(look_at.unwrap_or_else(Instant::now)), if look_at.is_some() => {
-                    self.look = self.look.map(|(every, _)| (every, Instant::now() + every));
-                    self.stored = Some(VecDeque::new());
-                    continue;
-                }
-            };
-            let Some(news) = news else { return Err(CutOff(self.last).into()) };
-            if let News::Notice(Notice::Entry(entry)) = &*news {
-                if entry.seq <= self.last {
-                    continue;
-                }
-                if entry.seq > self.last.next() && self.fills_gaps {
-                    // Another process wrote what lies between: all of it is stored by now.
-                    self.stored = Some(VecDeque::new());
-                    continue;
-                }
-                self.last = entry.seq;
+                published = self.receiver.recv() => match published {
+                    Some(news) => self.published = Some(news),
+                    None => return Err(CutOff(self.last).into()),
+                },
+                change = next_change(&mut self.changes) => match change {
+                    Change::History(_) | Change::Unknown => self.stored = Some(VecDeque::new()),
+                    Change::Inbox(_) | Change::Lease(_) => {}
+                },
             }
-            return Ok(Arc::unwrap_or_clone(news));
         }
     }
 
-    /// The next entry that is stored, as long as not all of them are given.
-    async fn next_stored(&mut self) -> Result<Option<Entry>, StoreError> {
-        let Some(stored) = &mut self.stored else { return Ok(None) };
-        if let Some(entry) = stored.pop_front() {
-            return Ok(Some(entry));
+    /// Returns the oldest published notice if it can be returned now, and drops a known one.
+    fn next_published(&mut self) -> Option<News> {
+        let turn = match &**self.published.as_ref()? {
+            News::Notice(Notice::Entry(entry)) if entry.seq <= self.last => Turn::Over,
+            News::Notice(Notice::Entry(entry)) => {
+                Turn::now_if(entry.seq == self.last.next() || !self.fills_gaps)
+            }
+            News::Notice(Notice::Delta { agent, started, .. }) => {
+                if self.answered.get(agent).is_some_and(|answered| started <= answered) {
+                    Turn::Over
+                } else {
+                    Turn::now_if(*started <= self.last || !self.fills_gaps)
+                }
+            }
+            News::Notice(Notice::State { .. } | Notice::Stalled(_)) | News::Progress { .. } => {
+                Turn::Now
+            }
+        };
+        match turn {
+            Turn::Later => None,
+            Turn::Over => {
+                self.published = None;
+                None
+            }
+            Turn::Now => Some(match Arc::unwrap_or_clone(self.published.take()?) {
+                News::Notice(Notice::Entry(entry)) => self.give(entry),
+                news => news,
+            }),
+        }
+    }
+
+    /// Marks an entry as returned, so that no delta of its invocation follows it.
+    fn give(&mut self, entry: Arc<Entry>) -> News {
+        self.last = entry.seq;
+        if let Some(started) = entry.ends_invocation() {
+            self.answered.insert(entry.agent, started);
+        }
+        News::Notice(Notice::Entry(entry))
+    }
+
+    /// Reads the next page of what is stored, unless all of it was given.
+    async fn read_stored(&mut self) -> Result<(), StoreError> {
+        if self.stored.as_ref().is_none_or(|stored| !stored.is_empty()) {
+            return Ok(());
         }
         let page = Page::forward(self.last.next(), PAGE);
         let entries = verified_page(&*self.store, self.conversation, &page).await?;
-        if entries.is_empty() {
-            self.stored = None;
-            return Ok(None);
-        }
-        let mut entries = VecDeque::from(entries);
-        let first = entries.pop_front();
-        self.stored = Some(entries);
-        Ok(first)
+        self.stored = Some(VecDeque::from(entries)).filter(|entries| !entries.is_empty());
+        Ok(())
+    }
+}
+
+/// When a published notice can be returned.
+enum Turn {
+    Now,
+    Later,
+    /// Never: the watcher has returned it, or what replaces it, before.
+    Over,
+}
+
+impl Turn {
+    fn now_if(now: bool) -> Self {
+        if now { Self::Now } else { Self::Later }
+    }
+}
+
+/// Waits for the next change, for ever if none is wanted.
+async fn next_change(changes: &mut Option<Box<dyn Changes>>) -> Change {
+    match changes {
+        Some(changes) => changes.next().await,
+        None => std::future::pending().await,
     }
 }

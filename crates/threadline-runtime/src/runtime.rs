@@ -9,14 +9,12 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use threadline_core::clock::Timestamp;
 use threadline_core::drive::{Notice, Rest, UnknownName};
-use threadline_core::history::batch::State as Doing;
 use threadline_core::history::fact::{AgentJoined, InstructionSet};
 use threadline_core::history::{History, Proposal, Refused, Stamp};
 use threadline_core::id::{AgentId, ConversationId, Seq};
-use threadline_core::inbox::{Body, Item, ItemNumber};
-use threadline_core::store::{Conversation, Origin, StoreError};
+use threadline_core::inbox::{Body, Item};
+use threadline_core::store::StoreError;
 use threadline_core::tool::Cancel;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -26,7 +24,6 @@ use crate::door::{Door, Offer};
 use crate::drive::{Drive, DriveError, Stepped};
 use crate::feed::{Feed, News, Watcher};
 use crate::toolbox::panic_text;
-use crate::work::ITEMS;
 use crate::world::World;
 
 /// How long to wait for a conversation that another process drives, before trying again.
@@ -171,10 +168,10 @@ impl Runtime {
             return Ok(Some(seq));
         }
         let queued = self.world().store.enqueue(id, item).await?;
-        if queued.taken.is_none() {
+        if queued.taken().is_none() {
             self.start(id);
         }
-        Ok(queued.taken)
+        Ok(queued.taken())
     }
 
     /// Offers an input to a driver that rests; gives the entry that it became, if it was taken.
@@ -242,17 +239,8 @@ impl Runtime {
     /// Whether a conversation has something to do that nobody here need have been told of: what
     /// another process put into its inbox or left half done, or a time that has come.
     pub async fn is_due(&self, id: ConversationId) -> Result<bool, StoreError> {
-        let (store, now) = (&self.world().store, self.world().clock.now());
-        let Conversation { origin, sums, active_at, .. } = store.conversation(id).await?;
-        let now = now.max(active_at);
-        let has_come = |at: Option<Timestamp>| at.is_some_and(|at| at <= now);
-        // A copy goes on only when something is said to it.
-        let by_itself = sums.state == Doing::Working || has_come(sums.wake_at);
-        if by_itself && origin == Origin::Own {
-            return Ok(true);
-        }
-        let waiting = store.waiting(id, ItemNumber(0), ITEMS).await?;
-        Ok(waiting.iter().any(|(_, item)| item.due.is_none() || has_come(item.due)))
+        let World { store, clock, .. } = &**self.world();
+        Ok(store.conversation(id).await?.is_due(clock.now()))
     }
 
     /// Has a conversation driven if something is due.

@@ -44,15 +44,13 @@ pub struct Pace {
     pub lease_ms: u64,
     /// How long a conversation that rests is kept at hand.
     pub linger_ms: u64,
-    /// How often the inbox is looked into for what other processes put there.
-    pub inbox_ms: u64,
     /// How long a call has to stop once it is told to.
     pub stop_ms: u64,
 }
 
 impl Default for Pace {
     fn default() -> Self {
-        Self { lease_ms: 30_000, linger_ms: 1_000, inbox_ms: 500, stop_ms: 5_000 }
+        Self { lease_ms: 30_000, linger_ms: 1_000, stop_ms: 5_000 }
     }
 }
 

@@ -22,16 +22,18 @@ use threadline_core::id::{AgentId, ConversationId, IdSource, Seq, TenantId};
 use threadline_core::inbox::{Item, ItemNumber};
 use threadline_core::outline::OutlineRow;
 use threadline_core::store::{
-    Audit, Conversation, Cursor, Direction, Holder, Lease, Listing, PAGE_CAP_BYTES, Page, Queued,
-    StageId, Store, StoreError, Upload,
+    Attendance, Audit, Change, Changes, Conversation, Cursor, Direction, DueFilter, Holder,
+    ItemState, Lease, Listing, PAGE_CAP_BYTES, Page, Queued, StageId, Store, StoreError, Upload,
 };
 
 use self::intake::Staged;
 use self::kept::Kept;
+use crate::changes::ChangeSender;
 
 /// A store in memory.
 pub struct MemoryStore {
     content: Arc<Mutex<Content>>,
+    changes: ChangeSender,
     /// Tells handles apart: an upload or intake is of the handle that began it.
     handle: u64,
     tenant: TenantId,
@@ -59,7 +61,8 @@ impl MemoryStore {
         clock: Arc<dyn Clock>,
         ids: Arc<dyn IdSource>,
     ) -> Self {
-        Self { content: Arc::default(), handle: 0, tenant, owner, clock, ids }
+        let (content, changes) = (Arc::default(), ChangeSender::default());
+        Self { content, changes, handle: 0, tenant, owner, clock, ids }
     }
 
     /// The same content opened by another owner, as by another process.
@@ -77,7 +80,20 @@ impl MemoryStore {
     fn another(&self, tenant: TenantId, owner: String) -> Self {
         let (content, handle) = (Arc::clone(&self.content), self.content().number());
         let (clock, ids) = (Arc::clone(&self.clock), Arc::clone(&self.ids));
-        Self { content, handle, tenant, owner, clock, ids }
+        Self { content, changes: self.changes.clone(), handle, tenant, owner, clock, ids }
+    }
+
+    /// Puts an item that was checked into an inbox.
+    fn put(
+        &self,
+        content: &mut Content,
+        id: ConversationId,
+        item: &Item,
+    ) -> Result<Queued, StoreError> {
+        let number = ItemNumber(content.number());
+        content.kept_mut(self.tenant, id)?.put(item, number, self.clock.now());
+        self.changes.send(Change::Inbox(id));
+        Ok(Queued { number, state: ItemState::Waiting })
     }
 
     fn content(&self) -> MutexGuard<'_, Content> {
@@ -85,9 +101,9 @@ impl MemoryStore {
         self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lease(&self, kept: &mut Kept, ttl_ms: u64, attended: bool) -> Lease {
+    fn lease(&self, kept: &mut Kept, ttl_ms: u64, attendance: Attendance) -> Lease {
         let until = self.clock.now().plus_millis(ttl_ms);
-        kept.hold(self.owner.clone(), self.ids.random(), until, attended)
+        kept.hold(self.owner.clone(), self.ids.random(), until, attendance)
     }
 }
 
@@ -112,14 +128,17 @@ impl Content {
 
     /// Conversations that are due and free, the longest due first.
     fn due(&self, tenant: TenantId, now: Timestamp) -> Vec<ConversationId> {
-        let free = self.of(tenant).filter(|kept| {
-            kept.check_open().is_ok()
-                && kept.check_free(now).is_ok()
-                && kept.check_not_on_hold().is_ok()
-        });
-        let due: BTreeSet<(Timestamp, ConversationId)> =
-            free.filter_map(|kept| Some((kept.due_since(now)?, kept.conversation.id))).collect();
+        let free = self.of(tenant).filter(|kept| kept.check_free(now).is_ok());
+        let due = free.map(Kept::conversation).filter(|conversation| conversation.is_due(now));
+        let due: BTreeSet<_> = due.map(|found| (found.due_at, found.id)).collect();
         due.into_iter().map(|(_, id)| id).collect()
+    }
+
+    /// A conversation that shares entries which another one wrote.
+    fn sharing(&self, tenant: TenantId, id: ConversationId) -> Option<ConversationId> {
+        let mut all = self.of(tenant);
+        let sharing = all.find(|kept| kept.base.is_some_and(|(parent, _)| parent == id));
+        sharing.map(|kept| kept.conversation.id)
     }
 
     /// Refuses entries that name attachments that are not kept.
@@ -159,17 +178,18 @@ impl Store for MemoryStore {
         };
         kept.check_follows(first)?;
         content.check_batch_attachments(first)?;
-        kept.check_keys(first)?;
         kept.check_taken(first)?;
+        kept.check_keys(first)?;
         kept.conversation.created_at = first.first_at();
         kept.append(first, &mut || content.number());
         kept.conversation.forked_from = base;
         content.conversations.insert((self.tenant, id), kept);
+        self.changes.send(Change::History(id));
         Ok(())
     }
 
     async fn conversation(&self, id: ConversationId) -> Result<Conversation, StoreError> {
-        Ok(self.content().kept(self.tenant, id)?.conversation.clone())
+        Ok(self.content().kept(self.tenant, id)?.conversation())
     }
 
     async fn agents(&self, id: ConversationId) -> Result<Vec<AgentSums>, StoreError> {
@@ -178,14 +198,14 @@ impl Store for MemoryStore {
 
     async fn list(&self, listing: &Listing) -> Result<Vec<Conversation>, StoreError> {
         let content = self.content();
-        let all = content.of(self.tenant).map(|kept| &kept.conversation);
-        let mut found: Vec<(Cursor, &Conversation)> = all
-            .filter(|conversation| listing.filter.shows(&conversation.sums))
-            .map(|conversation| (conversation.cursor(listing.sort), conversation))
+        let mut found: Vec<(Cursor, &Kept)> = content
+            .of(self.tenant)
+            .filter(|kept| listing.filter.shows(&kept.conversation.sums))
+            .map(|kept| (kept.conversation.cursor(listing.sort), kept))
             .filter(|(cursor, _)| listing.after.is_none_or(|after| *cursor < after))
             .collect();
         found.sort_by_key(|(cursor, _)| std::cmp::Reverse(*cursor));
-        Ok(found.into_iter().take(listing.most).map(|(_, found)| found.clone()).collect())
+        Ok(found.into_iter().take(listing.most).map(|(_, kept)| kept.conversation()).collect())
     }
 
     async fn append(&self, lease: &Lease, batch: &Batch) -> Result<(), StoreError> {
@@ -198,8 +218,8 @@ impl Store for MemoryStore {
         kept.check_open()?;
         kept.check_follows(batch)?;
         content.check_batch_attachments(batch)?;
-        kept.check_keys(batch)?;
         kept.check_taken(batch)?;
+        kept.check_keys(batch)?;
         let mut number = content.last_number;
         let kept = content.kept_mut(self.tenant, lease.conversation)?;
         kept.append(batch, &mut || {
@@ -207,6 +227,18 @@ impl Store for MemoryStore {
             number
         });
         content.last_number = number;
+        self.changes.send(Change::History(lease.conversation));
+        Ok(())
+    }
+
+    async fn delete(&self, id: ConversationId) -> Result<(), StoreError> {
+        let mut content = self.content();
+        content.kept(self.tenant, id)?.check_free(self.clock.now())?;
+        if let Some(by) = content.sharing(self.tenant, id) {
+            return Err(StoreError::Shared { id, by });
+        }
+        content.conversations.remove(&(self.tenant, id));
+        self.changes.send(Change::History(id));
         Ok(())
     }
 
@@ -282,26 +314,24 @@ impl Store for MemoryStore {
         Ok(rewinds.filter(|(stands, _)| *stands > after).copied().collect())
     }
 
-    async fn acquire(&self, id: ConversationId, ttl_ms: u64) -> Result<Lease, StoreError> {
-        let mut content = self.content();
-        let kept = content.kept_mut(self.tenant, id)?;
-        kept.check_open()?;
-        kept.check_free(self.clock.now())?;
-        Ok(self.lease(kept, ttl_ms, true))
-    }
-
-    async fn acquire_unattended(
+    async fn claim(
         &self,
         id: ConversationId,
         ttl_ms: u64,
+        attendance: Attendance,
     ) -> Result<Lease, StoreError> {
         let mut content = self.content();
         let kept = content.kept_mut(self.tenant, id)?;
         kept.check_open()?;
         kept.check_free(self.clock.now())?;
-        kept.count_death();
-        kept.check_not_on_hold()?;
-        Ok(self.lease(kept, ttl_ms, false))
+        match attendance {
+            Attendance::Attended => {}
+            Attendance::Unattended => {
+                kept.count_death();
+                kept.check_not_on_hold()?;
+            }
+        }
+        Ok(self.lease(kept, ttl_ms, attendance))
     }
 
     async fn lift_hold(&self, id: ConversationId) -> Result<(), StoreError> {
@@ -323,6 +353,7 @@ impl Store for MemoryStore {
         let kept = content.kept_mut(self.tenant, lease.conversation)?;
         if kept.check_fence(lease).is_ok() {
             kept.let_go();
+            self.changes.send(Change::Lease(lease.conversation));
         }
         Ok(())
     }
@@ -331,19 +362,25 @@ impl Store for MemoryStore {
         Ok(self.content().kept(self.tenant, id)?.holder(self.clock.now()))
     }
 
-    async fn due(&self, most: usize) -> Result<Vec<ConversationId>, StoreError> {
-        Ok(self.content().due(self.tenant, self.clock.now()).into_iter().take(most).collect())
+    async fn due(&self, limit: usize) -> Result<Vec<ConversationId>, StoreError> {
+        Ok(self.content().due(self.tenant, self.clock.now()).into_iter().take(limit).collect())
     }
 
-    async fn claim(&self, most: usize, ttl_ms: u64) -> Result<Vec<Lease>, StoreError> {
+    async fn claim_due(
+        &self,
+        limit: usize,
+        ttl_ms: u64,
+        filter: &DueFilter,
+    ) -> Result<Vec<Lease>, StoreError> {
         let mut content = self.content();
-        let due = content.due(self.tenant, self.clock.now());
+        let mut due = content.due(self.tenant, self.clock.now());
+        due.retain(|id| !filter.except.contains(id));
         let mut leases = Vec::new();
-        for id in due.into_iter().take(most) {
+        for id in due.into_iter().take(limit) {
             let kept = content.kept_mut(self.tenant, id)?;
             kept.count_death();
             if kept.check_not_on_hold().is_ok() {
-                leases.push(self.lease(kept, ttl_ms, false));
+                leases.push(self.lease(kept, ttl_ms, Attendance::Unattended));
             }
         }
         Ok(leases)
@@ -362,9 +399,34 @@ impl Store for MemoryStore {
         kept.check_open()?;
         kept::check_item(item)?;
         content.check_attachments(kept::item_attachments(item))?;
-        let number = ItemNumber(content.number());
-        content.kept_mut(self.tenant, id)?.put(item, number, self.clock.now());
-        Ok(Queued { number, taken: None })
+        self.put(&mut content, id, item)
+    }
+
+    async fn edit(&self, id: ConversationId, item: &Item) -> Result<Queued, StoreError> {
+        let mut content = self.content();
+        let kept = content.kept(self.tenant, id)?;
+        let waiting = kept.message(&item.client_key)?;
+        kept::check_message(item)?;
+        content.check_attachments(kept::item_attachments(item))?;
+        let kept = content.kept_mut(self.tenant, id)?;
+        kept.remove(waiting.number);
+        self.put(&mut content, id, item)
+    }
+
+    async fn withdraw(&self, id: ConversationId, key: &str) -> Result<Queued, StoreError> {
+        let mut content = self.content();
+        let kept = content.kept_mut(self.tenant, id)?;
+        let withdrawn = match kept.message(key) {
+            Ok(waiting) => kept.withdraw(waiting.number),
+            Err(StoreError::NotWaiting { state: ItemState::Withdrawn, .. }) => kept.queued(key),
+            Err(error) => return Err(error),
+        };
+        self.changes.send(Change::Inbox(id));
+        withdrawn.ok_or_else(|| StoreError::NoItem { id, key: key.to_owned() })
+    }
+
+    fn subscribe(&self, only: Option<ConversationId>) -> Box<dyn Changes> {
+        self.changes.subscribe(only)
     }
 
     async fn waiting(

@@ -9,6 +9,7 @@ mod blobs;
 mod connection;
 mod conversation;
 mod create;
+mod delete;
 mod error;
 mod inbox;
 mod index;
@@ -31,6 +32,7 @@ mod writer;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use rusqlite::{Connection as Sqlite, OptionalExtension as _, Transaction, TransactionBehavior};
@@ -42,10 +44,12 @@ use threadline_core::id::{AgentId, ConversationId, IdSource, Seq, TenantId};
 use threadline_core::inbox::{Item, ItemNumber};
 use threadline_core::outline::OutlineRow;
 use threadline_core::store::{
-    Audit, Conversation, Holder, Lease, Listing, Page, Queued, StageId, Store, StoreError, Upload,
+    Attendance, Audit, Change, Changes, Conversation, DueFilter, Holder, Lease, Listing, Page,
+    Queued, StageId, Store, StoreError, Upload,
 };
 use tokio::sync::Semaphore;
 
+use crate::changes::ChangeSender;
 use blobs::Uploading;
 use connection::{Place, READERS, Readers};
 use conversation::Open;
@@ -56,6 +60,8 @@ use lease::Taker;
 use run_file::{Living, RunFile, RunFolder, run_name};
 use writer::{IdleWork, Poison, Writer, stopped};
 
+/// How often subscribers of a store that is opened only to be read look for changes.
+const READ_AGAIN: Duration = Duration::from_millis(500);
 /// How many slices of leftovers are removed before a store is open; the rest follow when idle.
 const SWEEPS_AT_OPEN: usize = 8;
 
@@ -123,6 +129,7 @@ pub struct SqliteStore {
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdSource>,
     poison: Poison,
+    changes: ChangeSender,
     uploads: Mutex<HashMap<Upload, Uploading>>,
     stages: Mutex<HashMap<StageId, Stage>>,
 }
@@ -174,7 +181,8 @@ impl SqliteStore {
         }
         tracing::info!(target: "History", path = %place.path.display(), "opened the store");
         let poison = Poison::default();
-        let writer = Writer::start(connection, Arc::clone(&poison), idle)?;
+        let changes = ChangeSender::default();
+        let writer = Writer::start(connection, Arc::clone(&poison), changes.clone(), idle)?;
         let reading = Arc::new(Reading {
             readers: Readers::new(place),
             turns: Semaphore::new(READERS),
@@ -191,6 +199,7 @@ impl SqliteStore {
             clock,
             ids,
             poison,
+            changes,
             uploads: Mutex::default(),
             stages: Mutex::default(),
         })
@@ -230,6 +239,7 @@ impl SqliteStore {
             clock,
             ids,
             poison: Poison::default(),
+            changes: ChangeSender::default(),
             uploads: Mutex::default(),
             stages: Mutex::default(),
         })
@@ -240,10 +250,10 @@ impl SqliteStore {
     async fn write<T: Send + 'static>(
         &self,
         doing: &'static str,
-        bytes: usize,
+        size_and_change: (usize, Option<Change>),
         work: impl FnMut(&Sqlite) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.writer()?.call(doing, bytes, work).await
+        self.writer()?.call(doing, size_and_change, work).await
     }
 
     /// The same, for one conversation.
@@ -251,10 +261,10 @@ impl SqliteStore {
         &self,
         id: ConversationId,
         doing: &'static str,
-        bytes: usize,
+        size_and_change: (usize, Option<Change>),
         work: impl FnMut(&Sqlite) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.write(doing, bytes, work).await.map_err(|error| error.of_conversation(id))
+        self.write(doing, size_and_change, work).await.map_err(|error| error.of_conversation(id))
     }
 
     /// The writer, unless the store was opened only to be read.
@@ -356,7 +366,8 @@ impl Store for SqliteStore {
         first: &Batch,
     ) -> Result<(), StoreError> {
         let (tenant, first) = (self.tenant, first.clone());
-        self.write_of(id, "begin a conversation", sized(&first)?, move |connection| {
+        let change = (sized(&first)?, Some(Change::History(id)));
+        self.write_of(id, "begin a conversation", change, move |connection| {
             create::create(connection, tenant, id, base, &first)
         })
         .await
@@ -396,7 +407,8 @@ impl Store for SqliteStore {
             head = batch.head().0,
             "appends"
         );
-        self.write_of(id, "append to a history", sized(&batch)?, move |connection| {
+        let change = (sized(&batch)?, Some(Change::History(id)));
+        self.write_of(id, "append to a history", change, move |connection| {
             append::append(connection, tenant, &lease, &batch)
         })
         .await
@@ -467,30 +479,32 @@ impl Store for SqliteStore {
         .await
     }
 
-    async fn acquire(&self, id: ConversationId, ttl_ms: u64) -> Result<Lease, StoreError> {
-        let claim = self.ids.random();
-        self.lease("take a lease", ttl_ms, move |taker, connection, living| {
-            taker.acquire(connection, id, claim, living)
+    async fn delete(&self, id: ConversationId) -> Result<(), StoreError> {
+        let change = Some(Change::History(id));
+        self.lease("delete a conversation", 0, change, move |taker, connection, living| {
+            delete::delete(connection, taker, id, living)
         })
         .await
         .map_err(|error| error.of_conversation(id))
     }
 
-    async fn acquire_unattended(
+    async fn claim(
         &self,
         id: ConversationId,
         ttl_ms: u64,
+        attendance: Attendance,
     ) -> Result<Lease, StoreError> {
-        let claim = self.ids.random();
-        self.lease("take a lease", ttl_ms, move |taker, connection, living| {
-            taker.acquire_unattended(connection, id, claim, living)
+        let claim = (self.ids.random(), attendance);
+        self.lease("take a lease", ttl_ms, None, move |taker, connection, living| {
+            taker.claim(connection, id, claim, living)
         })
-        .await?
+        .await
+        .map_err(|error| error.of_conversation(id))?
     }
 
     async fn lift_hold(&self, id: ConversationId) -> Result<(), StoreError> {
         let tenant = self.tenant;
-        self.write("take a conversation off hold", 0, move |connection| {
+        self.write("take a conversation off hold", (0, None), move |connection| {
             lease::lift_hold(connection, tenant, id)
         })
         .await
@@ -498,7 +512,7 @@ impl Store for SqliteStore {
 
     async fn renew(&self, lease: &Lease, ttl_ms: u64) -> Result<Lease, StoreError> {
         let (id, lease) = (lease.conversation, lease.clone());
-        self.lease("keep a lease", ttl_ms, move |taker, connection, _| {
+        self.lease("keep a lease", ttl_ms, None, move |taker, connection, _| {
             taker.renew(connection, &lease)
         })
         .await
@@ -507,7 +521,8 @@ impl Store for SqliteStore {
 
     async fn release(&self, lease: &Lease) -> Result<(), StoreError> {
         let (tenant, lease) = (self.tenant, lease.clone());
-        self.write_of(lease.conversation, "give a lease back", 0, move |connection| {
+        let change = (0, Some(Change::Lease(lease.conversation)));
+        self.write_of(lease.conversation, "give a lease back", change, move |connection| {
             lease::release(connection, tenant, &lease)
         })
         .await
@@ -521,9 +536,9 @@ impl Store for SqliteStore {
         .map_err(|error| error.of_conversation(id))
     }
 
-    async fn due(&self, most: usize) -> Result<Vec<ConversationId>, StoreError> {
+    async fn due(&self, limit: usize) -> Result<Vec<ConversationId>, StoreError> {
         self.look("look what is due", move |taker, connection, living| {
-            taker.due_ids(connection, most, living)
+            taker.due_ids(connection, limit, living)
         })
         .await
     }
@@ -536,20 +551,55 @@ impl Store for SqliteStore {
         .await
     }
 
-    async fn claim(&self, most: usize, ttl_ms: u64) -> Result<Vec<Lease>, StoreError> {
-        let ids = Arc::clone(&self.ids);
-        self.lease("claim what is due", ttl_ms, move |taker, connection, living| {
-            taker.claim(connection, most, ids.as_ref(), living)
+    async fn claim_due(
+        &self,
+        limit: usize,
+        ttl_ms: u64,
+        filter: &DueFilter,
+    ) -> Result<Vec<Lease>, StoreError> {
+        let (ids, filter) = (Arc::clone(&self.ids), filter.clone());
+        self.lease("claim what is due", ttl_ms, None, move |taker, connection, living| {
+            taker.claim_due(connection, limit, &filter, ids.as_ref(), living)
         })
         .await
     }
 
     async fn enqueue(&self, id: ConversationId, item: &Item) -> Result<Queued, StoreError> {
         let (tenant, item, now) = (self.tenant, item.clone(), self.clock.now());
-        self.write_of(id, "put an item into an inbox", 0, move |connection| {
+        let change = (0, Some(Change::Inbox(id)));
+        self.write_of(id, "put an item into an inbox", change, move |connection| {
             inbox::enqueue(connection, tenant, id, &item, now)
         })
         .await
+    }
+
+    async fn edit(&self, id: ConversationId, item: &Item) -> Result<Queued, StoreError> {
+        let (tenant, item, now) = (self.tenant, item.clone(), self.clock.now());
+        let change = (0, Some(Change::Inbox(id)));
+        self.write_of(id, "edit an inbox item", change, move |connection| {
+            inbox::edit(connection, tenant, id, &item, now)
+        })
+        .await
+    }
+
+    async fn withdraw(&self, id: ConversationId, key: &str) -> Result<Queued, StoreError> {
+        let (tenant, key) = (self.tenant, key.to_owned());
+        let change = (0, Some(Change::Inbox(id)));
+        self.write_of(id, "withdraw an inbox item", change, move |connection| {
+            inbox::withdraw(connection, tenant, id, &key)
+        })
+        .await
+    }
+
+    fn subscribe(&self, only: Option<ConversationId>) -> Box<dyn Changes> {
+        match &self.writer {
+            Some(writer) => {
+                let changes = self.changes.subscribe(only);
+                writer.watch();
+                changes
+            }
+            None => Box::new(OnlyRead),
+        }
     }
 
     async fn waiting(
@@ -584,7 +634,8 @@ impl Store for SqliteStore {
         for_good: bool,
     ) -> Result<(), StoreError> {
         let (tenant, snapshot) = (self.tenant, snapshot.clone());
-        self.write_of(id, "keep a snapshot", snapshot.history.len(), move |connection| {
+        let size = (snapshot.history.len(), None);
+        self.write_of(id, "keep a snapshot", size, move |connection| {
             snapshot::keep(connection, tenant, id, &snapshot, for_good)
         })
         .await
@@ -613,15 +664,28 @@ impl SqliteStore {
         &self,
         doing: &'static str,
         ttl_ms: u64,
+        change: Option<Change>,
         work: impl Fn(&Taker<'_>, &Sqlite, &mut Living<'_>) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (tenant, now) = (self.tenant, self.clock.now());
         let (owner, run) = (self.owner.clone(), self.run_name.clone());
         let folder = self.run_folder.clone();
-        self.write(doing, 0, move |connection| {
+        self.write(doing, (0, change), move |connection| {
             let taker = Taker { tenant, owner: &owner, run: &run, now, ttl_ms };
             work(&taker, connection, &mut Living::new(&run, folder.as_ref()))
         })
         .await
+    }
+}
+
+/// The subscription to a store that is opened only to be read: it has no writer that could look for
+/// changes, so subscribers look themselves from time to time.
+struct OnlyRead;
+
+#[async_trait]
+impl Changes for OnlyRead {
+    async fn next(&mut self) -> Change {
+        tokio::time::sleep(READ_AGAIN).await;
+        Change::Unknown
     }
 }

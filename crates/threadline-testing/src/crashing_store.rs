@@ -6,17 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Poll, Waker};
 
 use async_trait::async_trait;
-use threadline_core::history::batch::{AgentSums, Batch};
-use threadline_core::history::fact::Digest;
-use threadline_core::history::record::Record;
-use threadline_core::history::snapshot::Snapshot;
-use threadline_core::id::{AgentId, ConversationId, Seq};
-use threadline_core::inbox::{Item, ItemNumber};
-use threadline_core::outline::OutlineRow;
-use threadline_core::store::{
-    Audit, Blobs, Conversation, Hit, Holder, Intake, Lease, Listing, Origin, Page, Query, Queued,
-    Search, StageId, Storage, Store, StoreError, Upload,
-};
+use threadline_core::store::{Access, Layer, Layered, Operation, Storage, StoreError};
 
 /// What happens at a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +35,10 @@ impl Fault {
 /// Writes are counted: appends, items, snapshots, attachments, and leases, of which no answer is
 /// lost. Once the process is dead no call comes back any more, be it one that was under way: what
 /// awaits one is to be dropped, as a process that was killed drops everything.
-pub struct CrashingStore {
+pub type CrashingStore = Layered<Faults>;
+
+/// The fault of a [`CrashingStore`], and how far it has come.
+pub struct Faults {
     inner: Arc<dyn Storage>,
     fault: Option<(u64, Fault)>,
     writes: AtomicU64,
@@ -58,15 +51,17 @@ struct Death {
     waiting: Vec<Waker>,
 }
 
-impl CrashingStore {
+impl Faults {
     /// A store on which all goes well, and whose writes are counted.
-    pub fn counting(inner: Arc<dyn Storage>) -> Self {
-        Self { inner, fault: None, writes: AtomicU64::new(0), death: Mutex::default() }
+    pub fn none(inner: Arc<dyn Storage>) -> CrashingStore {
+        let (writes, death) = (AtomicU64::new(0), Mutex::default());
+        Layered(Self { inner, fault: None, writes, death })
     }
 
     /// A store with a fault at its n-th write, from 1.
-    pub fn new(inner: Arc<dyn Storage>, nth: u64, fault: Fault) -> Self {
-        Self { fault: Some((nth, fault)), ..Self::counting(inner) }
+    pub fn at(inner: Arc<dyn Storage>, nth: u64, fault: Fault) -> CrashingStore {
+        let Layered(none) = Self::none(inner);
+        Layered(Self { fault: Some((nth, fault)), ..none })
     }
 
     /// How many writes there were, the one with the fault among them.
@@ -148,216 +143,20 @@ impl CrashingStore {
 }
 
 #[async_trait]
-impl Store for CrashingStore {
-    fn audit(&self) -> Option<&dyn Audit> {
-        self.inner.audit()
+impl Layer for Faults {
+    fn inner(&self) -> &dyn Storage {
+        &*self.inner
     }
 
-    async fn create(
+    async fn around<T: Send>(
         &self,
-        id: ConversationId,
-        base: Option<(ConversationId, Seq)>,
-        first: &Batch,
-    ) -> Result<(), StoreError> {
-        self.write(self.inner.create(id, base, first)).await
-    }
-
-    async fn conversation(&self, id: ConversationId) -> Result<Conversation, StoreError> {
-        self.while_alive(self.inner.conversation(id)).await
-    }
-
-    async fn agents(&self, id: ConversationId) -> Result<Vec<AgentSums>, StoreError> {
-        self.while_alive(self.inner.agents(id)).await
-    }
-
-    async fn list(&self, listing: &Listing) -> Result<Vec<Conversation>, StoreError> {
-        self.while_alive(self.inner.list(listing)).await
-    }
-
-    async fn append(&self, lease: &Lease, batch: &Batch) -> Result<(), StoreError> {
-        self.write(self.inner.append(lease, batch)).await
-    }
-
-    async fn read(&self, id: ConversationId, page: &Page) -> Result<Vec<Record>, StoreError> {
-        self.while_alive(self.inner.read(id, page)).await
-    }
-
-    async fn records(&self, id: ConversationId, seqs: &[Seq]) -> Result<Vec<Record>, StoreError> {
-        self.while_alive(self.inner.records(id, seqs)).await
-    }
-
-    async fn outline(
-        &self,
-        id: ConversationId,
-        agent: AgentId,
-        from: Seq,
-        rows: usize,
-    ) -> Result<Vec<OutlineRow>, StoreError> {
-        self.while_alive(self.inner.outline(id, agent, from, rows)).await
-    }
-
-    async fn outline_rows(
-        &self,
-        id: ConversationId,
-        agent: AgentId,
-        seqs: &[Seq],
-    ) -> Result<Vec<OutlineRow>, StoreError> {
-        self.while_alive(self.inner.outline_rows(id, agent, seqs)).await
-    }
-
-    async fn outline_ledger(
-        &self,
-        id: ConversationId,
-        after: Seq,
-        rows: usize,
-    ) -> Result<Vec<OutlineRow>, StoreError> {
-        self.while_alive(self.inner.outline_ledger(id, after, rows)).await
-    }
-
-    async fn rewinds(&self, id: ConversationId, after: Seq) -> Result<Vec<(Seq, Seq)>, StoreError> {
-        self.while_alive(self.inner.rewinds(id, after)).await
-    }
-
-    async fn acquire(&self, id: ConversationId, ttl_ms: u64) -> Result<Lease, StoreError> {
-        self.lease(self.inner.acquire(id, ttl_ms)).await
-    }
-
-    async fn acquire_unattended(
-        &self,
-        id: ConversationId,
-        ttl_ms: u64,
-    ) -> Result<Lease, StoreError> {
-        self.lease(self.inner.acquire_unattended(id, ttl_ms)).await
-    }
-
-    async fn lift_hold(&self, id: ConversationId) -> Result<(), StoreError> {
-        self.write(self.inner.lift_hold(id)).await
-    }
-
-    async fn renew(&self, lease: &Lease, ttl_ms: u64) -> Result<Lease, StoreError> {
-        self.lease(self.inner.renew(lease, ttl_ms)).await
-    }
-
-    async fn release(&self, lease: &Lease) -> Result<(), StoreError> {
-        self.lease(self.inner.release(lease)).await
-    }
-
-    async fn holder(&self, id: ConversationId) -> Result<Option<Holder>, StoreError> {
-        self.while_alive(self.inner.holder(id)).await
-    }
-
-    async fn due(&self, most: usize) -> Result<Vec<ConversationId>, StoreError> {
-        self.while_alive(self.inner.due(most)).await
-    }
-
-    async fn item(&self, id: ConversationId, key: &str) -> Result<Option<Queued>, StoreError> {
-        self.while_alive(self.inner.item(id, key)).await
-    }
-
-    async fn claim(&self, most: usize, ttl_ms: u64) -> Result<Vec<Lease>, StoreError> {
-        self.lease(self.inner.claim(most, ttl_ms)).await
-    }
-
-    async fn enqueue(&self, id: ConversationId, item: &Item) -> Result<Queued, StoreError> {
-        self.write(self.inner.enqueue(id, item)).await
-    }
-
-    async fn waiting(
-        &self,
-        id: ConversationId,
-        after: ItemNumber,
-        most: usize,
-    ) -> Result<Vec<(ItemNumber, Item)>, StoreError> {
-        self.while_alive(self.inner.waiting(id, after, most)).await
-    }
-
-    async fn snapshot(
-        &self,
-        id: ConversationId,
-        at_most: Seq,
-    ) -> Result<Option<Snapshot>, StoreError> {
-        self.while_alive(self.inner.snapshot(id, at_most)).await
-    }
-
-    async fn keep_snapshot(
-        &self,
-        id: ConversationId,
-        snapshot: &Snapshot,
-        for_good: bool,
-    ) -> Result<(), StoreError> {
-        self.write(self.inner.keep_snapshot(id, snapshot, for_good)).await
-    }
-}
-
-#[async_trait]
-impl Blobs for CrashingStore {
-    async fn begin_upload(&self) -> Result<Upload, StoreError> {
-        self.while_alive(self.inner.begin_upload()).await
-    }
-
-    async fn upload(&self, upload: Upload, piece: Vec<u8>) -> Result<(), StoreError> {
-        self.while_alive(self.inner.upload(upload, piece)).await
-    }
-
-    async fn finish_upload(&self, upload: Upload) -> Result<Digest, StoreError> {
-        self.write(self.inner.finish_upload(upload)).await
-    }
-
-    async fn abandon_upload(&self, upload: Upload) -> Result<(), StoreError> {
-        self.while_alive(self.inner.abandon_upload(upload)).await
-    }
-
-    async fn blob_size(&self, digest: Digest) -> Result<Option<u64>, StoreError> {
-        self.while_alive(self.inner.blob_size(digest)).await
-    }
-
-    async fn blob(&self, digest: Digest, offset: u64, most: usize) -> Result<Vec<u8>, StoreError> {
-        self.while_alive(self.inner.blob(digest, offset, most)).await
-    }
-}
-
-#[async_trait]
-impl Search for CrashingStore {
-    async fn search(&self, query: &Query) -> Result<Vec<Hit>, StoreError> {
-        self.while_alive(self.inner.search(query)).await
-    }
-}
-
-#[async_trait]
-impl Intake for CrashingStore {
-    async fn begin_intake(&self, id: ConversationId, base: Seq) -> Result<StageId, StoreError> {
-        self.while_alive(self.inner.begin_intake(id, base)).await
-    }
-
-    async fn stage(
-        &self,
-        stage: StageId,
-        batch: &Batch,
-        snapshot: Option<&Snapshot>,
-    ) -> Result<(), StoreError> {
-        self.while_alive(self.inner.stage(stage, batch, snapshot)).await
-    }
-
-    async fn staged(
-        &self,
-        stage: StageId,
-        from: Seq,
-        most: usize,
-    ) -> Result<Vec<Record>, StoreError> {
-        self.while_alive(self.inner.staged(stage, from, most)).await
-    }
-
-    async fn adopt(
-        &self,
-        stage: StageId,
-        origin: Origin,
-        held: bool,
-        waiting: &[Item],
-    ) -> Result<(), StoreError> {
-        self.write(self.inner.adopt(stage, origin, held, waiting)).await
-    }
-
-    async fn discard(&self, stage: StageId) -> Result<(), StoreError> {
-        self.while_alive(self.inner.discard(stage)).await
+        operation: Operation,
+        call: impl Future<Output = Result<T, StoreError>> + Send,
+    ) -> Result<T, StoreError> {
+        match operation.access {
+            Access::Read | Access::Staging => self.while_alive(call).await,
+            Access::Lease => self.lease(call).await,
+            Access::Write => self.write(call).await,
+        }
     }
 }

@@ -10,9 +10,10 @@
 
 /// Expects a refusal of a kind.
 macro_rules! refused {
-    ($result:expr, $kind:pat) => {{
+    ($result:expr, $kind:pat $(if $guard:expr)?) => {{
         let result = $result;
-        assert!(matches!(&result, Err($kind)), "expected {}: {result:?}", stringify!($kind));
+        let is_kind = matches!(&result, Err($kind) $(if $guard)?);
+        assert!(is_kind, "expected {}: {result:?}", stringify!($kind));
     }};
 }
 
@@ -31,6 +32,8 @@ macro_rules! cases {
 mod append;
 mod blob;
 mod claim;
+mod delete;
+mod edit;
 pub mod facts;
 mod fork;
 mod gather;
@@ -126,6 +129,8 @@ pub const CASES: &[(&str, &[Case])] = &[
     ("listing", listing::CASES),
     ("lease", lease::CASES),
     ("inbox", inbox::CASES),
+    ("edit", edit::CASES),
+    ("delete", delete::CASES),
     ("claim", claim::CASES),
     ("fork", fork::CASES),
     ("snapshot", snapshot::CASES),

@@ -38,7 +38,7 @@ mod turn;
 
 pub use setup::{Setup, built_in_widgets, sqlite, sqlite_read_only};
 pub use threadline_tools::typed::tool;
-pub use turn::{AskError, Ending, ask, asked, asked_for, busy, ending, item, taken};
+pub use turn::{AskError, Ending, ask, asked, asked_for, busy, changed, ending, item, taken};
 
 use threadline_core::clock::{Clock, Timestamp};
 use threadline_core::id::IdSource;

@@ -59,6 +59,10 @@ pub(crate) fn passes(error: &anyhow::Error) -> bool {
         | StoreError::Held { .. }
         | StoreError::OnHold { .. }
         | StoreError::KeyConflict { .. }
+        | StoreError::ItemGone { .. }
+        | StoreError::NoItem { .. }
+        | StoreError::NotWaiting { .. }
+        | StoreError::Shared { .. }
         | StoreError::MovedAway(_)
         | StoreError::NoAttachment(_)
         | StoreError::TooLarge { .. }

@@ -92,6 +92,10 @@ fn hint(error: &anyhow::Error) -> Option<&'static str> {
         | StoreError::Fenced(_)
         | StoreError::Conflict { .. }
         | StoreError::KeyConflict { .. }
+        | StoreError::ItemGone { .. }
+        | StoreError::NoItem { .. }
+        | StoreError::NotWaiting { .. }
+        | StoreError::Shared { .. }
         | StoreError::MovedAway(_)
         | StoreError::NoAttachment(_)
         | StoreError::TooLarge { .. }

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::bail;
-use threadline::{Ending, asked, asked_for, busy, ending, item, taken};
-use threadline_core::drive::{Circumstances, Notice, Rest, workspace_refusal};
+use threadline::{Ending, asked, asked_for, busy, changed, ending, item, taken};
+use threadline_core::drive::{Circumstances, Notice, workspace_refusal};
 use threadline_core::history::History;
 use threadline_core::history::batch::State;
 use threadline_core::history::entry::Entry;
@@ -41,8 +41,6 @@ pub(crate) use signals::{Asked, Signals};
 const MESSAGE_CAP_BYTES: usize = 64 * 1024;
 /// How long a change waits for the process that drives the conversation.
 const DELIVERY: Duration = Duration::from_secs(10);
-/// How long to wait before looking again.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// How long recording something may take before that is said.
 const SLOW: Duration = Duration::from_secs(3);
 /// How many bits of answers are kept until they can be shown.
@@ -108,7 +106,7 @@ impl Talk {
         id: ConversationId,
         after: Seq,
     ) -> anyhow::Result<Self> {
-        let watcher = runtime.watch(id, after).looking(LOOK_ELSEWHERE);
+        let watcher = runtime.watch(id, after).looking();
         let world = runtime.world();
         let (_, history) = open(&*world.store, id, &*world.setting.counter).await?;
         let refusal = workspace_refusal(&history, &world.setting, Circumstances::ATTENDED);
@@ -366,17 +364,18 @@ impl Talk {
             }
             settled = self.runtime.settled(self.id) => settled,
         };
-        let waits = match settled {
-            Settled::Failed(error) => return Err(anyhow::Error::new(error)),
-            Settled::Resting(rest) => rest == Rest::Time,
-        };
+        if let Settled::Failed(error) = settled {
+            return Err(anyhow::Error::new(error));
+        }
+        // Before it is looked at, so that no change is missed.
+        let mut changes = self.store().subscribe(Some(self.id));
         self.catch_up(screen).await?;
         if let Some(came) = self.came(&following.of, time_up).await? {
             screen.settle(&self.cast)?;
             return Ok(Some(came));
         }
         // Whoever drove it may be gone, and whatever came may wait for someone who does.
-        sleep(if waits { LOOK_ELSEWHERE } else { LOOK_AGAIN }).await;
+        changed(&mut *changes, LOOK_ELSEWHERE).await;
         self.runtime.look(self.id).await?;
         self.outage.end();
         Ok(None)
@@ -483,13 +482,13 @@ impl Talk {
     /// Passes over what happened so far.
     pub(crate) async fn pass_over(&mut self) -> anyhow::Result<()> {
         let head = self.store().conversation(self.id).await?.head;
-        self.watcher = self.runtime.watch(self.id, head).looking(LOOK_ELSEWHERE);
+        self.watcher = self.runtime.watch(self.id, head).looking();
         Ok(())
     }
 
     fn watch_again(&mut self) {
         let last = self.watcher.last();
-        self.watcher = self.runtime.watch(self.id, last).looking(LOOK_ELSEWHERE);
+        self.watcher = self.runtime.watch(self.id, last).looking();
     }
 }
 
@@ -523,6 +522,7 @@ pub(crate) async fn delivered(
     waits_for_other: impl Fn() -> bool,
 ) -> anyhow::Result<Seq> {
     let mut until = Instant::now() + DELIVERY;
+    let mut changes = store.subscribe(Some(id));
     loop {
         if !waits_for_other() {
             until = Instant::now() + DELIVERY;
@@ -538,7 +538,7 @@ pub(crate) async fn delivered(
                 "another process is busy with this conversation: it takes this in as soon as it can"
             );
         }
-        sleep(LOOK_AGAIN).await;
+        changed(&mut *changes, LOOK_ELSEWHERE).await;
     }
 }
 

@@ -11,14 +11,17 @@ use threadline_core::history::state::Agent;
 use threadline_core::id::{AgentId, CallId, ConversationId, IdSource as _, Seq};
 use threadline_core::inbox::{Body, Item, Mode};
 use threadline_core::outline::OutlineRow;
-use threadline_core::store::{OpenError, Storage, StoreError, open, verified_entry};
+use threadline_core::store::{
+    Changes, ItemState, OpenError, Queued, Storage, StoreError, open, verified_entry,
+};
 use threadline_core::tokens::TokenCounter;
 use threadline_runtime::{DriveError, Runtime, Settled};
 
 use crate::RandomIds;
 
-/// How long to wait before looking again at a turn that waits for others.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// How long to wait for a change before looking again whether anyone drives a turn: that a driver
+/// died changes nothing.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
 /// How many rows of an outline are read at a time.
 const ROWS: usize = 256;
 
@@ -81,7 +84,7 @@ pub async fn taken(
     id: ConversationId,
     item: &Item,
 ) -> Result<Option<Seq>, StoreError> {
-    Ok(store.item(id, &item.client_key).await?.and_then(|queued| queued.taken))
+    Ok(store.item(id, &item.client_key).await?.and_then(Queued::taken))
 }
 
 /// Says something to a conversation's primary agent, and waits for what comes of it.
@@ -90,19 +93,31 @@ pub async fn taken(
 /// conversation next answers it.
 pub async fn ask(runtime: &Runtime, id: ConversationId, text: &str) -> Result<Ending, AskError> {
     let item = item(Body::Input(Input::from_person(text)));
+    let store = &*runtime.world().store;
+    let mut changes = store.subscribe(Some(id));
     runtime.submit(id, &item).await?;
     loop {
         if let Settled::Failed(error) = runtime.settled(id).await {
             return Err(error.into());
         }
-        if let Some(seq) = taken(&*runtime.world().store, id, &item).await? {
-            match ending(runtime, id, seq).await? {
+        match store.item(id, &item.client_key).await?.map(|queued| queued.state) {
+            Some(ItemState::Taken(seq)) => match ending(runtime, id, seq).await? {
                 Ending::Open => {}
                 ending => return Ok(ending),
+            },
+            Some(ItemState::Withdrawn) => {
+                let (reason, detail) = (EndReason::Withdrawn, String::new());
+                return Ok(Ending::Ended { reason, detail });
             }
+            Some(ItemState::Waiting) | None => {}
         }
-        tokio::time::sleep(LOOK_AGAIN).await;
+        changed(&mut *changes, LOOK_AGAIN).await;
     }
+}
+
+/// Waits for a change, but not longer than this.
+pub async fn changed(changes: &mut dyn Changes, at_most: Duration) {
+    drop(tokio::time::timeout(at_most, changes.next()).await);
 }
 
 /// An item for the inbox, under a key of its own.

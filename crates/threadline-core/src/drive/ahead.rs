@@ -32,6 +32,22 @@ pub(super) struct Filled {
     pub(super) urgent: bool,
     /// The key of what goes in with it without having been in the inbox.
     pub(super) offered: Option<Arc<str>>,
+    pub(super) contents: Contents,
+}
+
+/// What a batch holds besides facts that the driver derives from the history.
+///
+/// The store may refuse a batch that takes a message, because its sender has just edited or withdrawn
+/// it. The driver then drops the whole batch and derives another. So a batch that takes a message
+/// holds nothing that only this process knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Contents {
+    /// Nothing else.
+    Derived,
+    /// Messages from the inbox.
+    Messages,
+    /// Answers, results and ends of turns that only this process knows.
+    Completions,
 }
 
 impl Filled {
@@ -39,7 +55,8 @@ impl Filled {
     pub(super) fn urgent(proposed: Proposed, widgets: Widgets, moves: Vec<Move>) -> Self {
         let Proposed { batch, history } = proposed;
         let (batch, texts) = (Arc::new(batch), BTreeMap::new());
-        Self { batch, history, widgets, texts, moves, urgent: true, offered: None }
+        let (offered, contents) = (None, Contents::Completions);
+        Self { batch, history, widgets, texts, moves, urgent: true, offered, contents }
     }
 
     /// Whether an agent stands elsewhere once it is durable.

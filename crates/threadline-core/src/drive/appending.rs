@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use super::Driver;
-use super::ahead::Filled;
+use super::ahead::{Contents, Filled};
 use super::command::{Command, Notice, Standing, Stopped};
 use super::event::{Alarm, Setback};
+use super::items::unexpected;
 use super::planted::planted;
 use super::step::{RunState, run_state};
 use crate::history::History;
 use crate::history::entry::Entry;
 use crate::history::fact::{Fact, ToolStarted};
 use crate::id::AgentId;
+use crate::inbox::ItemNumber;
 use crate::store::snapshot_due;
 
 /// How long to wait before a batch is appended again, at first and at most.
@@ -132,6 +134,10 @@ impl Driver {
             Setback::AnswerLost(_) if planted!(BlindRetry) => self.appending = None,
             Setback::Fenced => self.stop(Stopped::LeaseLost, out),
             Setback::Never(_) if appending.filled.offered.is_some() => self.withdraw_offer(out),
+            Setback::ItemGone(gone) => match appending.filled.contents {
+                Contents::Messages => self.drop_batch(gone, out),
+                Contents::Derived | Contents::Completions => self.stop(unexpected(gone), out),
+            },
             Setback::Never(why) => self.stop(Stopped::Store(why), out),
             // The same batch again: a store that has it says so.
             Setback::AnswerLost(why) | Setback::Later(why) => {
@@ -144,6 +150,19 @@ impl Driver {
                 out.push(Command::Sleep { alarm: Alarm::Append, ms });
             }
         }
+    }
+
+    /// The sender edited or withdrew a message that the batch takes: the driver derives another batch
+    /// without it. Requests that were prepared on the batch are given up; none was sent.
+    fn drop_batch(&mut self, gone: ItemNumber, out: &mut Vec<Command>) {
+        self.appending = None;
+        self.inbox.remove(&gone);
+        self.taken.note(gone);
+        let unsent = self.asking.iter().filter(|(_, asking)| !asking.is_sent());
+        for agent in unsent.map(|(agent, _)| *agent).collect::<Vec<_>>() {
+            self.give_up(agent, out);
+        }
+        out.push(Command::Withdraw);
     }
 
     pub(super) fn append_again(&mut self, out: &mut Vec<Command>) {

@@ -7,6 +7,7 @@ use super::command::{Command, Gather, Notice, Stopped};
 use super::cut;
 use super::event::{Setback, Ticket};
 use super::failing::can_be_tighter;
+use super::items::unexpected;
 use super::place::{Beside, Failure, Landed, NotPlaced, Sheet};
 use super::planted::planted;
 use super::recapping::Recapping;
@@ -116,6 +117,14 @@ impl Asking {
     /// Whether its request is being prepared: nothing is on record of it, and nothing was sent.
     pub(super) fn is_being_prepared(&self) -> bool {
         matches!(self.phase, Phase::Gathering | Phase::Preparing { .. })
+    }
+
+    /// Whether its request was sent.
+    pub(super) fn is_sent(&self) -> bool {
+        match self.phase {
+            Phase::Gathering | Phase::Preparing { .. } | Phase::Recording => false,
+            Phase::Streaming { .. } => true,
+        }
     }
 
     /// Whether it can be given up and begun again as if it had never been.
@@ -317,6 +326,7 @@ impl Driver {
             }
             Setback::Fenced => self.stop(Stopped::LeaseLost, out),
             Setback::Never(why) => self.stop(Stopped::Store(why), out),
+            Setback::ItemGone(gone) => self.stop(unexpected(gone), out),
         }
     }
 

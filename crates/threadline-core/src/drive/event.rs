@@ -145,6 +145,8 @@ pub enum Setback {
     Later(String),
     /// It never will: someone else holds the conversation.
     Fenced,
+    /// It never will: this inbox item was edited or withdrawn.
+    ItemGone(ItemNumber),
     /// It never will.
     Never(String),
 }
@@ -171,6 +173,7 @@ impl From<StoreError> for Setback {
                 Self::Later(text)
             }
             StoreError::Fenced(_) => Self::Fenced,
+            StoreError::ItemGone { item, .. } => Self::ItemGone(item),
             StoreError::NotFound(_)
             | StoreError::NoEntry { .. }
             | StoreError::Exists(_)
@@ -178,6 +181,9 @@ impl From<StoreError> for Setback {
             | StoreError::Held { .. }
             | StoreError::OnHold { .. }
             | StoreError::KeyConflict { .. }
+            | StoreError::NoItem { .. }
+            | StoreError::NotWaiting { .. }
+            | StoreError::Shared { .. }
             | StoreError::MovedAway(_)
             | StoreError::NoAttachment(_)
             | StoreError::TooLarge { .. }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Driver;
-use super::ahead::Filled;
+use super::ahead::{Contents, Filled};
 use super::appending::Move;
 use super::asking::{Asking, What};
 use super::command::{Command, Notice, Stopped};
@@ -61,6 +61,7 @@ impl Driver {
                 continue;
             }
             let agent = item.to.or_else(|| sheet.draft.history().state().primary());
+            let is_message = matches!(item.body, Body::Input(_));
             let placed = match (item.body, agent) {
                 (Body::Command(inbox::Command::Rewind { to }), _) => {
                     if !sheet.draft.is_empty() {
@@ -87,8 +88,12 @@ impl Driver {
                 }
                 (Body::Cancel, Some(agent)) => self.begin_cancel(sheet, number, agent, out),
             };
-            if let Err(NotPlaced::Refused(why)) = placed {
+            let Err(NotPlaced::Refused(why)) = placed else { continue };
+            if !is_message {
                 Self::refuse(sheet, number, &why);
+            } else if sheet.admits_messages() {
+                Self::refuse(sheet, number, &why);
+                sheet.contents = Contents::Messages;
             }
         }
     }
@@ -133,7 +138,10 @@ impl Driver {
             (Stage::Asked | Stage::Sealed { .. } | Stage::Calling(_), Mode::Queue) => false,
         };
         if free && !self.cancelling.contains_key(&agent) {
-            sheet.place(agent, input, Beside::takes(number))?;
+            if sheet.admits_messages() {
+                sheet.place(agent, input, Beside::takes(number))?;
+                sheet.contents = Contents::Messages;
+            }
             if self.asking.get(&agent).is_some_and(Asking::can_begin_again) {
                 self.give_up(agent, out);
             }
@@ -286,6 +294,9 @@ impl Driver {
 
     /// Ends the turns that are being stopped, once nothing of them runs any more.
     pub(super) fn place_cancels(&mut self, sheet: &mut Sheet<'_>) {
+        if self.cancelling.is_empty() || !sheet.admits_completions() {
+            return;
+        }
         // A turn ends after those that were begun for it, so that none of them is left, and once
         // it was told how they ended.
         let later = stop_later(sheet.draft.history(), self.cancelling.keys().copied());
@@ -300,7 +311,9 @@ impl Driver {
                 };
                 self.end_turn(sheet, agent, &ending)
             };
-            if !ended {
+            if ended {
+                sheet.contents = Contents::Completions;
+            } else {
                 self.cancelling.insert(agent, cancelling);
             }
         }
@@ -372,6 +385,7 @@ impl Driver {
             }
             Err(Setback::Fenced) => return self.stop(Stopped::LeaseLost, out),
             Err(Setback::Never(why)) => return self.stop(Stopped::Store(why), out),
+            Err(Setback::ItemGone(gone)) => return self.stop(unexpected(gone), out),
         };
         self.rewinding = None;
         let setting = Arc::clone(&self.setting);
@@ -386,6 +400,11 @@ impl Driver {
             Err(refused) => self.stop(Stopped::Store(refused.to_string()), out),
         }
     }
+}
+
+/// Why a driver stops if the store refuses something that takes no message.
+pub(super) fn unexpected(gone: ItemNumber) -> Stopped {
+    Stopped::Store(format!("inbox item {} does not wait any more", gone.0))
 }
 
 fn is_due(item: &Item, at: Timestamp) -> bool {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Driver;
-use super::ahead::Filled;
+use super::ahead::{Contents, Filled};
 use super::appending::Move;
 use super::calls::CallText;
 use super::command::{Command, Stopped};
@@ -104,6 +104,7 @@ pub(super) struct Sheet<'a> {
     pub(super) urgent: bool,
     /// The key of what goes in with it without having been in the inbox.
     pub(super) offered: Option<Arc<str>>,
+    pub(super) contents: Contents,
 }
 
 /// How far a sheet was filled.
@@ -224,6 +225,27 @@ impl Sheet<'_> {
         }
     }
 
+    /// Whether messages may be taken from the inbox into this batch. If not, it is appended at once,
+    /// so that they go into the next one before anything follows from this one.
+    pub(super) fn admits_messages(&mut self) -> bool {
+        let admits = match self.contents {
+            Contents::Derived | Contents::Messages => true,
+            Contents::Completions => false,
+        };
+        self.urgent |= !admits;
+        admits
+    }
+
+    /// Whether completions may be recorded in this batch. If not, it is appended at once.
+    pub(super) fn admits_completions(&mut self) -> bool {
+        let admits = match self.contents {
+            Contents::Derived | Contents::Completions => true,
+            Contents::Messages => false,
+        };
+        self.urgent |= !admits;
+        admits
+    }
+
     /// Whether a call is started on this sheet.
     pub(super) fn has_started(&self, id: CallId) -> bool {
         self.draft.entries().any(|entry| match &entry.fact {
@@ -247,6 +269,7 @@ impl Sheet<'_> {
             moves: self.moves,
             urgent: self.urgent || self.full,
             offered: self.offered,
+            contents: self.contents,
         })
     }
 }
@@ -343,19 +366,40 @@ impl Driver {
     /// The sheet that waits for a request, or a blank one.
     fn sheet<'a>(&mut self, stamp: Stamp<'a>) -> Result<Sheet<'a>, Refused> {
         let Stamp { at, ids, counter } = stamp;
-        let (draft, widgets, texts, moves, offered) = match self.filled.take() {
-            Some(Filled { batch, history, widgets, texts, moves, offered, .. }) => {
-                let proposed = Proposed { batch: Arc::unwrap_or_clone(batch), history };
-                (proposed.reopen(stamp), widgets, texts, moves, offered)
-            }
-            None => {
-                let draft = self.history.draft(stamp)?;
-                (draft, self.widgets.clone(), BTreeMap::new(), Vec::new(), None)
-            }
-        };
         // What settles a copy makes it one that can be driven: that must be durable first.
         let (full, urgent) = (false, self.history.is_copy());
-        Ok(Sheet { draft, widgets, texts, at, counter, ids, moves, full, urgent, offered })
+        Ok(match self.filled.take() {
+            Some(Filled { batch, history, widgets, texts, moves, offered, contents, .. }) => {
+                let proposed = Proposed { batch: Arc::unwrap_or_clone(batch), history };
+                let draft = proposed.reopen(stamp);
+                Sheet {
+                    draft,
+                    widgets,
+                    texts,
+                    at,
+                    counter,
+                    ids,
+                    moves,
+                    full,
+                    urgent,
+                    offered,
+                    contents,
+                }
+            }
+            None => Sheet {
+                draft: self.history.draft(stamp)?,
+                widgets: self.widgets.clone(),
+                texts: BTreeMap::new(),
+                at,
+                counter,
+                ids,
+                moves: Vec::new(),
+                full,
+                urgent,
+                offered: None,
+                contents: Contents::Derived,
+            },
+        })
     }
 
     fn place_landed(&mut self, sheet: &mut Sheet<'_>, out: &mut Vec<Command>) {
@@ -365,6 +409,13 @@ impl Driver {
                 return;
             }
             let Some(landed) = self.landed.pop_front() else { return };
+            if !matches!(landed, Landed::Start { .. }) {
+                if !sheet.admits_completions() {
+                    self.landed.push_front(landed);
+                    return;
+                }
+                sheet.contents = Contents::Completions;
+            }
             match landed {
                 Landed::Start { agent, ticket, started } => {
                     self.place_start(sheet, agent, ticket, started, out);
@@ -436,7 +487,9 @@ impl Driver {
     /// Records what an agent's next step records.
     fn place_step(&mut self, sheet: &mut Sheet<'_>, agent: AgentId, out: &mut Vec<Command>) {
         let cancelled = self.cancelling.contains_key(&agent) && !planted!(StartAfterCancel);
-        if cancelled || sheet.full {
+        // Completions are recorded first: otherwise the step would take an answer for a lost one.
+        let landed = self.landed.iter().any(|landed| landed.agent() == agent);
+        if cancelled || landed || sheet.full {
             return;
         }
         match next_step(sheet.draft.history(), agent) {

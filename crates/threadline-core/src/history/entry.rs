@@ -45,6 +45,15 @@ impl Entry {
         }
     }
 
+    /// The entry that began the invocation which this one ends.
+    pub fn ends_invocation(&self) -> Option<Seq> {
+        match &self.fact {
+            Fact::Output(_) => self.cause,
+            Fact::InvocationFailed(failed) => Some(failed.started),
+            _ => None,
+        }
+    }
+
     /// The entry after which the path goes on: the one before it, or where a rewind leads.
     pub fn parent(&self) -> Seq {
         match &self.fact {

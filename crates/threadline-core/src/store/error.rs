@@ -3,7 +3,8 @@
 use crate::clock::Timestamp;
 use crate::history::fact::Digest;
 use crate::id::{ConversationId, Seq};
-use crate::store::Hold;
+use crate::inbox::ItemNumber;
+use crate::store::{Hold, ItemState};
 
 /// What a store could not do.
 #[derive(Debug, thiserror::Error)]
@@ -69,6 +70,48 @@ pub enum StoreError {
         id: ConversationId,
         /// The key.
         key: String,
+    },
+
+    /// Read the inbox again: the item was edited or withdrawn meanwhile.
+    #[error("inbox item {} of conversation {id} does not wait any more", .item.0)]
+    ItemGone {
+        /// The conversation.
+        id: ConversationId,
+        /// The item.
+        item: ItemNumber,
+    },
+
+    /// Check the key: no item of the conversation has it.
+    #[error("conversation {id} has no inbox item with the client key {key:?}")]
+    NoItem {
+        /// The conversation.
+        id: ConversationId,
+        /// The key.
+        key: String,
+    },
+
+    /// Too late: the item was taken or withdrawn.
+    #[error("the message {key:?} cannot be changed any more: {}", match .state {
+        ItemState::Taken(seq) => format!("it is entry {seq} of the conversation"),
+        ItemState::Withdrawn => "it was withdrawn".to_owned(),
+        ItemState::Waiting => "it is being changed".to_owned(),
+    })]
+    NotWaiting {
+        /// The conversation.
+        id: ConversationId,
+        /// The client key of the item.
+        key: String,
+        /// Its state.
+        state: ItemState,
+    },
+
+    /// Delete those first: other conversations share entries of this one.
+    #[error("conversation {id} cannot be deleted: {by} is a fork of it and shares its entries")]
+    Shared {
+        /// The conversation.
+        id: ConversationId,
+        /// One of those that share its entries.
+        by: ConversationId,
     },
 
     /// Go where it went: this conversation was moved away.
@@ -175,6 +218,10 @@ impl StoreError {
             | Self::Held { .. }
             | Self::OnHold { .. }
             | Self::KeyConflict { .. }
+            | Self::ItemGone { .. }
+            | Self::NoItem { .. }
+            | Self::NotWaiting { .. }
+            | Self::Shared { .. }
             | Self::MovedAway(_)
             | Self::NoAttachment(_)
             | Self::TooLarge { .. }

@@ -1,5 +1,7 @@
 //! A lease: the fenced right to append to one conversation for a while.
 
+use std::collections::BTreeSet;
+
 use crate::clock::Timestamp;
 use crate::id::{ConversationId, Seq};
 
@@ -40,6 +42,22 @@ pub enum Predecessor {
     /// Its lease ran out and its process may still be running. It can no longer append, but an
     /// effect that it had begun may still happen.
     MayLive,
+}
+
+/// Whether a person asked for a conversation to be driven, by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attendance {
+    /// A person did.
+    Attended,
+    /// It is driven because it is due.
+    Unattended,
+}
+
+/// Which due conversations a worker claims.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DueFilter {
+    /// Conversations that the worker skips, for example because it does not have their folder.
+    pub except: BTreeSet<ConversationId>,
 }
 
 /// How many times in a row an unattended driver may die at the same entry before the conversation

@@ -29,8 +29,47 @@ pub struct Conversation {
     pub moved_away: bool,
     /// Its sums.
     pub sums: Sums,
+    /// When it is due, if ever, by its [`Schedule`].
+    pub due_at: Option<Timestamp>,
     /// What of all this could not be read, if anything: such a conversation is not driven.
     pub damage: Option<String>,
+}
+
+/// Everything that decides when a conversation is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    /// How the conversation came here.
+    pub origin: Origin,
+    /// Whether a turn can go on.
+    pub state: State,
+    /// Its next timer or the deadline of its next question.
+    pub wake_at: Option<Timestamp>,
+    /// When its last entry was placed.
+    pub active_at: Timestamp,
+    /// The earliest due time of the items that wait. An item without one is due when it was
+    /// enqueued, or at the last entry if the clock was ahead then.
+    pub first_item: Option<Timestamp>,
+}
+
+impl Schedule {
+    /// When the conversation is due, if ever: at the first waiting item, at the next timer or
+    /// deadline, and since the last entry if a turn can go on.
+    ///
+    /// A copy may go on elsewhere, so only its inbox makes it due.
+    pub fn due_at(self) -> Option<Timestamp> {
+        let by_itself = match self.origin {
+            Origin::Own => [self.wake_at, self.unfinished_since()],
+            Origin::Copy | Origin::Imported => [None, None],
+        };
+        by_itself.into_iter().flatten().chain(self.first_item).min()
+    }
+
+    fn unfinished_since(self) -> Option<Timestamp> {
+        match self.state {
+            State::Working => Some(self.active_at),
+            State::Resting | State::Waiting => None,
+        }
+    }
 }
 
 /// How a conversation came into a store.
@@ -132,6 +171,13 @@ pub struct Cursor {
 }
 
 impl Conversation {
+    /// Returns whether it is due. If the last entry is later than the clock, because the clock was
+    /// ahead when the entry was placed, the entry's time counts as the present.
+    pub fn is_due(&self, now: Timestamp) -> bool {
+        let present = now.max(self.active_at);
+        !self.moved_away && self.hold.is_none() && self.due_at.is_some_and(|due| due <= present)
+    }
+
     /// This conversation's place in a list.
     pub fn cursor(&self, sort: Sort) -> Cursor {
         let at = match sort {

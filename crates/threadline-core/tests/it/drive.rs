@@ -4,10 +4,10 @@
 mod desk;
 mod offers;
 
-use threadline_core::drive::Event;
+use threadline_core::drive::{Event, Setback};
 use threadline_core::history::fact::{AgentJoined, Input};
 use threadline_core::id::Seq;
-use threadline_core::inbox::{Body, Command, Mode};
+use threadline_core::inbox::{Body, Command, Item, ItemNumber, Mode};
 
 use self::desk::{Desk, FIRST, SECOND, joined};
 
@@ -58,7 +58,7 @@ fn an_instruction_that_is_not_durable_yet_is_shown() {
 }
 
 #[test]
-fn a_cancel_ends_the_turn_in_the_batch_that_waits() {
+fn a_cancel_ends_the_turn_in_the_batch_that_waits_or_right_after_the_message() {
     for gathered in [false, true] {
         let mut desk = Desk::new();
         desk.say(FIRST, "go");
@@ -67,7 +67,9 @@ fn a_cancel_ends_the_turn_in_the_batch_that_waits() {
         }
         desk.item(FIRST, Mode::Queue, Body::Cancel);
         assert!(desk.gave_up());
-        assert_eq!(desk.append(), "input turn_ended");
+        assert_eq!(desk.append(), "input");
+        desk.told();
+        assert_eq!(desk.append(), "turn_ended");
         assert!(desk.rests());
     }
     let mut desk = Desk::new();
@@ -127,9 +129,12 @@ fn what_steers_goes_in_before_a_request_that_is_not_on_record() {
     up_to_a_result(&mut desk, "look");
     desk.gather(FIRST).unwrap();
     desk.steer(FIRST, "rather this");
-    assert!(desk.gave_up() && !desk.appends());
+    assert!(desk.gave_up());
+    // The result is recorded first: the store may refuse the message.
+    assert_eq!(desk.append(), "tool_finished tool_results");
+    desk.told();
     let (asked, kinds) = desk.ask(FIRST);
-    assert_eq!(kinds, "tool_finished tool_results input invocation_started");
+    assert_eq!(kinds, "input invocation_started");
     assert!(format!("{:?}", asked.request.context).contains("rather this"));
     // Once it is on record, what steers waits for the next one.
     desk.steer(FIRST, "or that");
@@ -145,8 +150,10 @@ fn what_queues_waits_for_the_end_of_the_turn() {
     let asked = desk.prepare(FIRST);
     assert_eq!(desk.append(), "input invocation_started");
     desk.answer(&asked, "done", None);
+    assert_eq!(desk.append(), "output");
+    desk.told();
     let (_, kinds) = desk.ask(FIRST);
-    assert_eq!(kinds, "output input invocation_started");
+    assert_eq!(kinds, "input invocation_started");
 }
 
 #[test]
@@ -172,22 +179,59 @@ fn of_several_agents_the_first_that_is_prepared_waits_for_no_other() {
 }
 
 #[test]
-fn what_others_do_shares_the_sheet_that_waits() {
+fn a_message_to_another_agent_goes_into_the_batch_after_a_result() {
     let mut desk = Desk::new();
     up_to_a_result(&mut desk, "look");
     desk.say(SECOND, "hello");
+    assert_eq!(desk.append(), "tool_finished tool_results");
+    desk.told();
     desk.gather(SECOND).unwrap();
-    assert!(!desk.appends());
     desk.prepare(SECOND);
-    assert_eq!(desk.append(), "tool_finished tool_results input invocation_started");
+    assert_eq!(desk.append(), "input invocation_started");
 }
 
 #[test]
-fn a_window_that_is_too_small_ends_the_turn_in_the_batch_that_waits() {
+fn a_message_that_was_withdrawn_is_left_out_and_all_else_goes_on() {
+    let mut desk = Desk::new();
+    desk.say(SECOND, "two");
+    let (other, _) = desk.ask(SECOND);
+    let head = desk.head();
+    let message = |key: &str| Item {
+        client_key: key.into(),
+        to: Some(FIRST),
+        mode: Mode::Queue,
+        due: None,
+        body: Body::Input(Input::from_person(key)),
+    };
+    let [gone, stays] = [(ItemNumber(70), message("gone")), (ItemNumber(71), message("stays"))];
+    desk.tell(Event::Arrived(vec![gone.clone(), stays]));
+    desk.gather(FIRST).unwrap();
+    // An answer that comes meanwhile is not recorded with the message, and not lost with it.
+    desk.answer(&other, "done", None);
+    assert_eq!(desk.refuse_for(Setback::ItemGone(gone.0)), "input");
+    assert!(desk.gave_up());
+    assert_eq!(desk.head(), head);
+    desk.told();
+    // A list that was read before does not bring it back; the other one is taken.
+    desk.tell(Event::Arrived(vec![gone]));
+    assert_eq!(desk.append(), "output");
+    desk.told();
+    let (asked, kinds) = desk.ask(FIRST);
+    assert!(format!("{:?}", asked.request.context).contains("stays"));
+    assert_eq!(kinds, "input invocation_started");
+    desk.answer(&asked, "done", None);
+    assert_eq!(desk.append(), "output");
+    assert!(desk.rests());
+}
+
+#[test]
+fn a_window_that_is_too_small_ends_the_turn() {
     let mut desk = Desk::with(&[("small", 900)]);
     desk.say(FIRST, &"far too much ".repeat(1_000));
     desk.gather(FIRST).unwrap_err();
-    assert_eq!(desk.append(), "input turn_ended");
+    assert_eq!(desk.append(), "input");
+    desk.told();
+    assert_eq!(desk.append(), "turn_ended");
     assert!(desk.rests());
 }
 

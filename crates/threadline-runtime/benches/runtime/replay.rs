@@ -5,7 +5,7 @@ use std::sync::Arc;
 use threadline_core::clock::Clock as _;
 use threadline_core::history::entry::Entry;
 use threadline_core::history::{History, Proposal, Stamp};
-use threadline_core::store::{Lease, Store as _, open};
+use threadline_core::store::{Attendance, Lease, Store as _, open};
 use threadline_core::tokens::Estimator;
 use threadline_runtime::Stepped;
 use threadline_testing::clock::ManualClock;
@@ -57,7 +57,7 @@ impl Replay {
     /// Begins a conversation as all begin, and writes its first turn.
     pub(crate) async fn begin(house: &House, recorded: &Recorded, seed: u64) -> Outcome<Self> {
         let id = house.begin().await?;
-        let lease = house.store.acquire(id, LEASE_MS).await?;
+        let lease = house.store.claim(id, LEASE_MS, Attendance::Attended).await?;
         let (_, history) = open(&*house.store, id, &Estimator).await?;
         let mut replay = Self { lease, history: Some(history), ids: SeededIds::new(seed) };
         for batch in recorded.0.iter().take(1).flatten() {

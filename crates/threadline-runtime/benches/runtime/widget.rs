@@ -10,7 +10,7 @@ use threadline_core::history::fact::{
 };
 use threadline_core::history::{History, Proposal, Proposed, Stamp};
 use threadline_core::id::{AgentId, CallId, ConversationId, Seq};
-use threadline_core::store::{DEFAULT_TENANT, Lease, Store as _};
+use threadline_core::store::{Attendance, DEFAULT_TENANT, Lease, Store as _};
 use threadline_core::tokens::Estimator;
 use threadline_core::tool::Schema;
 use threadline_core::widget::{Registry, Widget, WidgetCall, Widgets};
@@ -111,7 +111,7 @@ impl Book {
         let first = History::new().propose(facts, stamp)?;
         let id = ConversationId::new(now, &ids);
         store.create(id, None, &first.batch).await?;
-        let lease = store.acquire(id, LEASE_MS).await?;
+        let lease = store.claim(id, LEASE_MS, Attendance::Attended).await?;
         let (history, widgets) = (first.history, Widgets::new(registry));
         let mut book = Self { lease, history, widgets, schema, ids, now };
         for placed in &first.batch.entries {

@@ -9,7 +9,7 @@ mod seen;
 mod stage;
 
 use threadline_core::history::fact::Effect;
-use threadline_testing::crashing_store::{CrashingStore, Fault};
+use threadline_testing::crashing_store::{Fault, Faults};
 
 use self::scenes::Scene;
 use self::seen::Seen;
@@ -42,7 +42,7 @@ fn writes(scene: &Scene, one_of: usize, phase: u64) -> impl Iterator<Item = u64>
 
 /// Plays a scene with a fault at one write; none if there are less writes.
 fn play(mut stage: Stage, nth: u64, fault: Fault) -> Option<(Stage, End)> {
-    let store = CrashingStore::new(stage.open(), nth, fault);
+    let store = Faults::at(stage.open(), nth, fault);
     let (end, writes) = stage.live(store);
     (writes >= nth).then_some((stage, end))
 }

@@ -9,7 +9,7 @@ use threadline_core::history::fact::Note;
 use threadline_core::history::{Proposal, Stamp};
 use threadline_core::id::{AgentId, Seq};
 use threadline_core::provider::Delta;
-use threadline_core::store::{StoreError, append, open};
+use threadline_core::store::{Attendance, StoreError, append, open};
 use threadline_core::tokens::Estimator;
 use threadline_runtime::{News, WatchError, Watcher};
 use threadline_testing::ids::SeededIds;
@@ -82,7 +82,7 @@ async fn a_slow_watcher_is_cut_off_and_can_go_on_where_it_was() {
 async fn elsewhere(house: &House) -> Seq {
     let store = &*house.store;
     let lease = loop {
-        match store.acquire(house.id, 1_000).await {
+        match store.claim(house.id, 1_000, Attendance::Attended).await {
             Ok(lease) => break lease,
             Err(StoreError::Held { .. }) => tokio::task::yield_now().await,
             Err(error) => panic!("{error}"),
@@ -116,7 +116,7 @@ async fn a_watcher_that_looks_sees_what_other_processes_write() {
     house.say("k1", "one").await;
     let head = house.store.conversation(house.id).await.unwrap().head;
     let watcher = house.runtime.watch(house.id, head);
-    let mut watcher = watcher.looking(Duration::from_millis(5));
+    let mut watcher = watcher.looking();
     let note = elsewhere(&house).await;
     assert_eq!(entries(&mut watcher, note).await, [note]);
 }
@@ -138,4 +138,42 @@ async fn a_watcher_of_this_process_alone_leaves_out_what_others_write() {
     let mut with_note = entries(&mut all, last).await;
     with_note.retain(|seq| *seq != note);
     assert_eq!(with_note, given);
+}
+
+/// A watcher that also reads the store may read an answer before it has received its deltas.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_delta_comes_after_the_entry_of_its_answer() {
+    let says = " say word\n".repeat(40);
+    let house = house(&format!("turn else\n{says}")).await;
+    for round in 0..30 {
+        let head = house.store.conversation(house.id).await.unwrap().head;
+        let mut watcher = house.runtime.watch(house.id, head).looking();
+        let key = format!("k{round}");
+        let say = house.say(&key, "one");
+        let watch = async {
+            let (mut deltas, mut ended) = (0, None);
+            loop {
+                match watcher.next().await.unwrap() {
+                    News::Notice(Notice::Delta { started, .. }) => {
+                        assert!(ended.is_none() && started <= watcher.last());
+                        deltas += 1;
+                    }
+                    News::Notice(Notice::Entry(entry)) => {
+                        ended = ended.or(entry.ends_invocation());
+                        if ended.is_some() {
+                            break;
+                        }
+                    }
+                    News::Notice(Notice::State { .. } | Notice::Stalled(_))
+                    | News::Progress { .. } => {}
+                }
+            }
+            while let Ok(news) = timeout(Duration::from_millis(2), watcher.next()).await {
+                assert!(!matches!(news.unwrap(), News::Notice(Notice::Delta { .. })), "{round}");
+            }
+            deltas
+        };
+        let (_, deltas) = tokio::join!(say, watch);
+        assert!(deltas >= 40, "all of the answer came as deltas: {deltas}");
+    }
 }

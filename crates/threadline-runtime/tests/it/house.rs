@@ -215,7 +215,7 @@ pub(crate) fn world_of(
         Arc::new(SeededIds::new(11)),
         Arc::new(Estimator),
     );
-    let pace = Pace { linger_ms: 0, inbox_ms: 5, stop_ms: 200, ..Pace::default() };
+    let pace = Pace { linger_ms: 0, stop_ms: 200, ..Pace::default() };
     world.unwrap().with_limits(limits).with_pace(pace)
 }
 

@@ -8,7 +8,7 @@ use threadline_core::drive::Rest;
 use threadline_core::history::fact::{Attachment, Digest, Input};
 use threadline_core::id::Seq;
 use threadline_core::inbox::{Body, Item, ItemNumber, Mode};
-use threadline_core::store::{Store as _, StoreError};
+use threadline_core::store::{Attendance, Store as _, StoreError};
 use threadline_runtime::{Drive, Pace, Runtime, Stepped};
 use tokio::time::Instant;
 
@@ -47,7 +47,7 @@ async fn a_second_input_goes_in_at_once_and_its_key_is_known() {
     assert_eq!(house.rest().await, Rest::Idle);
     // The same again, to a driver that does not know it and from elsewhere.
     assert_eq!(house.runtime.submit(house.id, &second).await.unwrap(), taken);
-    assert_eq!(house.store.enqueue(house.id, &second).await.unwrap().taken, taken);
+    assert_eq!(house.store.enqueue(house.id, &second).await.unwrap().taken(), taken);
     assert_eq!(house.rest().await, Rest::Idle);
     assert_snapshot!(house.story().await, @r#"
     user {"client_key":"k1"}: one
@@ -109,7 +109,11 @@ async fn a_look_that_finds_nothing_is_told_at_once() {
     assert_eq!(house.runtime.submit(house.id, &said("k2", "two")).await.unwrap(), Some(Seq(6)));
     assert_eq!(house.rest().await, Rest::Idle);
     tokio::time::sleep(Duration::from_millis(linger_ms + 1_000)).await;
-    let lease = house.memory.another_owner("another".to_owned()).acquire(house.id, 1_000).await;
+    let lease = house
+        .memory
+        .another_owner("another".to_owned())
+        .claim(house.id, 1_000, Attendance::Attended)
+        .await;
     lease.unwrap();
 }
 

@@ -135,7 +135,7 @@ async fn talk(answers: Vec<Answer>) -> (String, u32) {
         ids,
         Arc::new(Estimator),
     );
-    let pace = Pace { linger_ms: 0, inbox_ms: 5, ..Pace::default() };
+    let pace = Pace { linger_ms: 0, ..Pace::default() };
     let runtime = Runtime::new(world.unwrap().with_pace(pace).with_secrets(secrets));
     let joined =
         AgentJoined { name: "a".into(), tools: vec!["leak".into()], ..AgentJoined::default() };

@@ -20,7 +20,7 @@ use threadline_runtime::{NewAgent, Pace, Runtime};
 use threadline_stores::memory::MemoryStore;
 use threadline_stores::sqlite::{Durability, SqliteOptions, SqliteStore};
 use threadline_testing::clock::ManualClock;
-use threadline_testing::crashing_store::{CrashingStore, Fault};
+use threadline_testing::crashing_store::{Fault, Faults};
 use threadline_testing::ids::SeededIds;
 
 use crate::house::{Effects, item, world_of};
@@ -96,14 +96,14 @@ impl Scenario {
 
     /// Plays it until its n-th write is done; tells whether there was none.
     async fn play(&self, store: &Arc<dyn Storage>, clock: &Arc<ManualClock>, nth: u64) -> bool {
-        let crashing = Arc::new(CrashingStore::new(Arc::clone(store), nth, Fault::DiesAfter));
+        let crashing = Arc::new(Faults::at(Arc::clone(store), nth, Fault::DiesAfter));
         let scripted = Scripted::new(self.script.parse().unwrap());
         let slow = Slow { scripted, clock: Arc::clone(clock) };
         let asked = (Arc::new(slow) as _, Arc::new(StaticModels::new([Scripted::target()])) as _);
         let limits = Limits::default();
         let storage = Arc::clone(&crashing) as Arc<dyn Storage>;
         // Nothing goes by the time that passes: every life has the same writes.
-        let pace = Pace { linger_ms: 600_000, inbox_ms: 600_000, stop_ms: 200, ..Pace::default() };
+        let pace = Pace { linger_ms: 600_000, stop_ms: 200, ..Pace::default() };
         let world = world_of(asked, &storage, clock, &Effects::default(), limits);
         let runtime = Runtime::new(world.with_pace(pace));
         let played = async {
@@ -119,7 +119,7 @@ impl Scenario {
         };
         tokio::select! {
             biased;
-            () = crashing.died() => false,
+            () = crashing.0.died() => false,
             () = played => true,
         }
     }

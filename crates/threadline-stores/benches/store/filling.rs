@@ -9,7 +9,7 @@ use threadline_core::history::Proposal;
 use threadline_core::history::fact::{AgentJoined, Fact, Input};
 use threadline_core::history::{History, Proposed, Refused, Stamp};
 use threadline_core::id::{AgentId, ConversationId, IdSource};
-use threadline_core::store::{Audit as _, DEFAULT_TENANT, Lease, Store as _};
+use threadline_core::store::{Attendance, Audit as _, DEFAULT_TENANT, Lease, Store as _};
 use threadline_core::tokens::Estimator;
 use threadline_stores::sqlite::{Durability, SqliteOptions, SqliteStore};
 use threadline_testing::clock::ManualClock;
@@ -76,7 +76,7 @@ impl Driven {
         let first = propose(&History::new(), &ids, now, [joined()])?;
         let id = conversation_id(number);
         store.create(id, None, &first.batch).await?;
-        let lease = store.acquire(id, LEASE_MS).await?;
+        let lease = store.claim(id, LEASE_MS, Attendance::Attended).await?;
         Ok(Self { lease, history: Some(first.history), ids, now })
     }
 

@@ -7,7 +7,7 @@ use threadline_core::context::plan::Ask;
 use threadline_core::history::fact::{EndReason, Input, TurnEnded};
 use threadline_core::history::{Proposal, Stamp};
 use threadline_core::id::{AgentId, ConversationId, Seq};
-use threadline_core::store::{self, Store as _};
+use threadline_core::store::{self, Attendance, Store as _};
 use threadline_core::tokens::Estimator;
 use threadline_stores::sqlite::{Durability, SqliteStore};
 use threadline_testing::generator::GeneratorOptions;
@@ -131,7 +131,7 @@ async fn fork(
     let forked = history.propose_fork(parent, &aftermath, stamp)?;
     let id = ConversationId::new(stamp.at, &ids);
     store.create(id, Some((parent, at)), &forked.batch).await?;
-    let lease = store.acquire(id, LEASE_MS).await?;
+    let lease = store.claim(id, LEASE_MS, Attendance::Attended).await?;
     let asked = Input::from_person(filling::text(number, 2000));
     let ended = TurnEnded { reason: EndReason::Cancelled, detail: String::new(), by: None };
     let turn = [

@@ -11,7 +11,7 @@ use threadline_core::history::record::{GENESIS, Record};
 use threadline_core::history::snapshot::Snapshot;
 use threadline_core::id::{ConversationId, Seq};
 use threadline_core::inbox::{Item, ItemNumber};
-use threadline_core::store::{Hold, Intake, Origin, StageId, StoreError};
+use threadline_core::store::{Change, Hold, Intake, Origin, StageId, StoreError};
 
 use super::kept::{self, Kept};
 use super::{Content, MemoryStore};
@@ -121,6 +121,7 @@ impl Intake for MemoryStore {
         content.last_number = number;
         content.conversations.insert((self.tenant, id), kept);
         content.stages.remove(&stage);
+        self.changes.send(Change::History(id));
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use threadline_core::clock::Timestamp;
-use threadline_core::history::batch::{AgentSums, Batch, ClientKey, Placed, State, Sums};
+use threadline_core::history::batch::{AgentSums, Batch, ClientKey, Placed, Sums};
 use threadline_core::history::fact::Digest;
 use threadline_core::history::path::Path;
 use threadline_core::history::record::GENESIS;
@@ -13,8 +13,8 @@ use threadline_core::id::{AgentId, ConversationId, Seq};
 use threadline_core::inbox::{Body, CLIENT_KEY_CAP_BYTES, Item, ItemNumber};
 use threadline_core::outline::OutlineRow;
 use threadline_core::store::{
-    self, ClaimId, Conversation, Hold, Lease, LockedBy, Origin, PARK_AFTER_DEATHS, Predecessor,
-    Queued, StoreError,
+    self, Attendance, ClaimId, Conversation, Hold, ItemState, Lease, LockedBy, NOT_A_MESSAGE,
+    Origin, PARK_AFTER_DEATHS, Predecessor, Queued, Schedule, StoreError,
 };
 
 /// A conversation as it is kept: its whole ledger, shared entries included.
@@ -56,7 +56,7 @@ struct Holder {
     owner: String,
     claim: ClaimId,
     until: Timestamp,
-    attended: bool,
+    attendance: Attendance,
 }
 
 impl Kept {
@@ -73,6 +73,7 @@ impl Kept {
             forked_from: None,
             moved_away: false,
             sums: Sums::default(),
+            due_at: None,
             damage: None,
         };
         Self {
@@ -105,11 +106,15 @@ impl Kept {
             fork.conversation.head_hash = self.placed(at)?.record.hash;
         }
         fork.conversation.head = at;
-        fork.base = Some((self.conversation.id, at));
+        // The conversation that wrote the last shared entry.
+        fork.base = match self.base {
+            Some((parent, shared)) if at <= shared => Some((parent, at)),
+            Some(_) | None => Some((self.conversation.id, at)).filter(|_| at > Seq::ZERO),
+        };
         fork.entries = self.up_to(at).cloned().collect();
         fork.rows = self.rows.range(..=at).map(|(seq, row)| (*seq, row.clone())).collect();
         fork.rewinds = self.rewinds.iter().filter(|(stands, _)| *stands <= at).copied().collect();
-        let was_taken = |key: &Key| key.queued.taken.is_some_and(|seq| seq <= at);
+        let was_taken = |key: &Key| key.queued.taken().is_some_and(|seq| seq <= at);
         let keys = self.keys.iter().filter(|(_, known)| was_taken(known));
         fork.keys = keys.map(|(key, known)| (Arc::clone(key), *known)).collect();
         Ok(fork)
@@ -161,7 +166,8 @@ impl Kept {
                 Some(known) => {
                     let takes = batch.taken.iter().any(|taken| taken.item == known.queued.number);
                     let same = takes || known.digest == *digest;
-                    known.queued.taken.is_none() && same && !seen.contains(&key)
+                    let waits = known.queued.state == ItemState::Waiting;
+                    waits && same && !seen.contains(&key)
                 }
             };
             if !free {
@@ -175,8 +181,7 @@ impl Kept {
     pub(super) fn check_taken(&self, batch: &Batch) -> Result<(), StoreError> {
         let gone = batch.taken.iter().find(|taken| !self.waiting.contains_key(&taken.item));
         gone.map_or(Ok(()), |taken| {
-            let number = taken.item.0;
-            Err(StoreError::Invalid(format!("no item {number} waits for this conversation")))
+            Err(StoreError::ItemGone { id: self.conversation.id, item: taken.item })
         })
     }
 
@@ -212,10 +217,11 @@ impl Kept {
     /// Takes note of the key of an input, and takes the item that waits under it.
     fn know(&mut self, taken: &ClientKey, number: &mut dyn FnMut() -> u64) {
         match self.keys.get(&taken.key) {
-            Some(known) if known.queued.taken.is_some() => {}
+            Some(known) if known.queued.state != ItemState::Waiting => {}
             Some(known) => self.take(known.queued.number, taken.seq),
             None => {
-                let queued = Queued { number: ItemNumber(number()), taken: Some(taken.seq) };
+                let state = ItemState::Taken(taken.seq);
+                let queued = Queued { number: ItemNumber(number()), state };
                 let known = Key { digest: taken.digest, queued };
                 self.keys.insert(Arc::clone(&taken.key), known);
             }
@@ -240,7 +246,7 @@ impl Kept {
     }
 
     pub(super) fn put(&mut self, item: &Item, number: ItemNumber, now: Timestamp) {
-        let queued = Queued { number, taken: None };
+        let queued = Queued { number, state: ItemState::Waiting };
         self.keys.insert(Arc::clone(&item.client_key), Key { digest: item.digest(), queued });
         // The clock may have been ahead: an item without a time is due whatever the clock says.
         let due = item.due.unwrap_or_else(|| now.min(self.conversation.active_at));
@@ -248,28 +254,52 @@ impl Kept {
     }
 
     pub(super) fn take(&mut self, number: ItemNumber, seq: Seq) {
-        if let Some((_, item)) = self.waiting.remove(&number)
-            && let Some(known) = self.keys.get_mut(&item.client_key)
-        {
-            known.queued.taken = Some(seq);
+        self.end(number, ItemState::Taken(seq));
+    }
+
+    pub(super) fn withdraw(&mut self, number: ItemNumber) -> Option<Queued> {
+        self.end(number, ItemState::Withdrawn)
+    }
+
+    fn end(&mut self, number: ItemNumber, state: ItemState) -> Option<Queued> {
+        let (_, item) = self.waiting.remove(&number)?;
+        let known = self.keys.get_mut(&item.client_key)?;
+        known.queued.state = state;
+        Some(known.queued)
+    }
+
+    /// Forgets an item that waits, as if it had never been put in.
+    pub(super) fn remove(&mut self, number: ItemNumber) {
+        if let Some((_, item)) = self.waiting.remove(&number) {
+            self.keys.remove(&item.client_key);
         }
     }
 
-    /// Since when it is due, if it is. Where the last entry is later than the clock, the clock was
-    /// ahead when it was written, and the entry's time counts as the present.
-    pub(super) fn due_since(&self, now: Timestamp) -> Option<Timestamp> {
-        let Conversation { active_at, origin, ref sums, .. } = self.conversation;
-        let items = self.waiting.values().map(|(due, _)| *due);
-        let by_itself = match origin {
-            Origin::Own => [sums.wake_at, (sums.state == State::Working).then_some(active_at)],
-            Origin::Copy | Origin::Imported => [None, None],
+    /// The message that waits under a key and can be edited or withdrawn.
+    pub(super) fn message(&self, key: &str) -> Result<Queued, StoreError> {
+        self.check_open()?;
+        let id = self.conversation.id;
+        let Some(queued) = self.queued(key) else {
+            return Err(StoreError::NoItem { id, key: key.to_owned() });
         };
-        let since = items.chain(by_itself.into_iter().flatten()).min()?;
-        match since {
-            since if since <= now => Some(since),
-            since if since <= active_at => Some(active_at),
-            _ => None,
+        match self.waiting.get(&queued.number) {
+            Some((_, item)) => check_message(item).map(|()| queued),
+            None => Err(StoreError::NotWaiting { id, key: key.to_owned(), state: queued.state }),
         }
+    }
+
+    /// The conversation as callers see it, with its due time.
+    pub(super) fn conversation(&self) -> Conversation {
+        let Conversation { active_at, origin, moved_away, ref sums, .. } = self.conversation;
+        let schedule = Schedule {
+            origin,
+            state: sums.state,
+            wake_at: sums.wake_at,
+            active_at,
+            first_item: self.waiting.values().map(|(due, _)| *due).min(),
+        };
+        let due_at = schedule.due_at().filter(|_| !moved_away);
+        Conversation { due_at, ..self.conversation.clone() }
     }
 
     fn key_conflict(&self, key: &str) -> StoreError {
@@ -313,8 +343,10 @@ impl Kept {
     /// Counts the death of an unattended driver that appended nothing. It left its lease behind.
     pub(super) fn count_death(&mut self) {
         self.forget_deaths_elsewhere();
-        let is_unattended = self.holder.as_ref().is_some_and(|holder| !holder.attended);
-        if is_unattended && self.lease_head == Some(self.conversation.head) {
+        let attendance = self.holder.as_ref().map(|holder| holder.attendance);
+        if attendance == Some(Attendance::Unattended)
+            && self.lease_head == Some(self.conversation.head)
+        {
             self.deaths = self.deaths.saturating_add(1);
         }
         if self.deaths >= PARK_AFTER_DEATHS {
@@ -341,13 +373,13 @@ impl Kept {
         owner: String,
         claim: ClaimId,
         until: Timestamp,
-        attended: bool,
+        attendance: Attendance,
     ) -> Lease {
         let Conversation { id, head, .. } = self.conversation;
         self.forget_deaths_elsewhere();
         self.lease_head = Some(head);
         self.epoch += 1;
-        let before = self.holder.replace(Holder { owner, claim, until, attended });
+        let before = self.holder.replace(Holder { owner, claim, until, attendance });
         let predecessor = before.map_or(Predecessor::Gone, |_| Predecessor::MayLive);
         Lease { conversation: id, epoch: self.epoch, claim, until, head, predecessor }
     }
@@ -398,6 +430,16 @@ pub(super) fn check_item(item: &Item) -> Result<(), StoreError> {
         return Err(StoreError::TooLarge { what: "a client key", cap: CLIENT_KEY_CAP_BYTES });
     }
     Ok(())
+}
+
+/// Refuses an item that is no message.
+pub(super) fn check_message(item: &Item) -> Result<(), StoreError> {
+    match item.body {
+        Body::Input(_) => Ok(()),
+        Body::Approval { .. } | Body::Cancel | Body::Command(_) => {
+            Err(StoreError::Invalid(NOT_A_MESSAGE.to_owned()))
+        }
+    }
 }
 
 /// The attachments that an item names.

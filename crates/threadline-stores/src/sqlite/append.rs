@@ -5,7 +5,7 @@ use threadline_core::clock::Timestamp;
 use threadline_core::history::batch::{Batch, ForkedAt, Taken};
 use threadline_core::id::ConversationId;
 use threadline_core::outline::OutlineRow;
-use threadline_core::store::{Lease, Origin, StoreError};
+use threadline_core::store::{Lease, Origin, Schedule, StoreError};
 
 use super::blobs;
 use super::conversation::{
@@ -33,6 +33,7 @@ pub(super) fn append(
     }
     blobs::require(connection, &batch.attachments)?;
     let holder = inbox::Holder { num: known.num, id, is_fork: known.is_fork };
+    holder.check_taken(connection, &batch.taken)?;
     holder.check_keys(connection, &batch.keys, &batch.taken)?;
     check(batch)?;
     write(connection, known.tail_log, known.num, batch, &batch.taken)?;
@@ -169,9 +170,14 @@ impl Row {
         origin: Origin,
     ) -> Result<(), Failure> {
         let sums = &batch.sums;
-        let wake_at = sums.wake_at.map(Timestamp::micros);
-        let due_at =
-            if batch.closes { None } else { inbox::due_at(connection, self.num, wake_at)? };
+        let schedule = Schedule {
+            origin,
+            state: sums.state,
+            wake_at: sums.wake_at,
+            active_at: batch.at(),
+            first_item: inbox::first_due(connection, self.num)?,
+        };
+        let due_at = schedule.due_at().filter(|_| !batch.closes);
         let last = sums.last_message.as_ref();
         connection
             .prepare_cached(
@@ -188,8 +194,8 @@ impl Row {
                 batch.at().micros(),
                 origin_number(origin),
                 batch.closes,
-                wake_at,
-                due_at,
+                sums.wake_at.map(Timestamp::micros),
+                due_at.map(Timestamp::micros),
                 sums.archived,
                 state_number(sums.state),
                 int(sums.messages),

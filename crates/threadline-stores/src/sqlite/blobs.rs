@@ -45,7 +45,7 @@ impl Blobs for SqliteStore {
     async fn begin_upload(&self) -> Result<Upload, StoreError> {
         let run = self.run_name.clone();
         let upload = self
-            .write("begin an upload", 0, move |connection| {
+            .write("begin an upload", (0, None), move |connection| {
                 connection
                     .prepare_cached("INSERT INTO blob (size, staged) VALUES (0, ?1)")?
                     .execute([&run])?;
@@ -71,7 +71,7 @@ impl Blobs for SqliteStore {
         let written = if chunks.is_empty() {
             Ok(())
         } else {
-            self.write("store a piece of an attachment", piece.len(), move |connection| {
+            self.write("store a piece of an attachment", (piece.len(), None), move |connection| {
                 chunks
                     .iter()
                     .zip(first..)
@@ -89,7 +89,7 @@ impl Blobs for SqliteStore {
         let digest = Digest(*uploading.hasher.finalize().as_bytes());
         let (num, last) = (int(upload.0), uploading.clone());
         let finished = self
-            .write("finish an upload", uploading.rest.len(), move |connection| {
+            .write("finish an upload", (uploading.rest.len(), None), move |connection| {
                 finish(connection, num, digest, &last)
             })
             .await;
@@ -104,7 +104,8 @@ impl Blobs for SqliteStore {
             return Ok(());
         }
         let num = int(upload.0);
-        self.write("abandon an upload", 0, move |connection| Ok(leave(connection, num)?)).await
+        self.write("abandon an upload", (0, None), move |connection| Ok(leave(connection, num)?))
+            .await
     }
 
     async fn blob_size(&self, digest: Digest) -> Result<Option<u64>, StoreError> {

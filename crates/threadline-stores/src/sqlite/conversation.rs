@@ -9,11 +9,12 @@ use threadline_core::history::batch::{
 use threadline_core::history::fact::{Digest, Money};
 use threadline_core::id::{AgentId, ConversationId, Seq};
 use threadline_core::store::{
-    ClaimId, Conversation, Hold, Lease, Origin, PARK_AFTER_DEATHS, StoreError,
+    ClaimId, Conversation, Hold, Lease, Origin, PARK_AFTER_DEATHS, Schedule, StoreError,
 };
 use uuid::Uuid;
 
 use super::error::{Failure, damaged};
+use super::inbox;
 use super::number::{count, int, moment};
 
 /// What must be known of a conversation to change it.
@@ -26,7 +27,6 @@ pub(super) struct Known {
     pub(super) moved: bool,
     pub(super) epoch: u64,
     pub(super) claim: Option<ClaimId>,
-    pub(super) wake_at: Option<i64>,
     pub(super) due_at: Option<i64>,
     pub(super) labels: Option<String>,
     /// Whether it branched off another.
@@ -42,8 +42,8 @@ impl Known {
     ) -> Result<Option<Self>, Failure> {
         let found = connection
             .prepare_cached(
-                "SELECT num, head_seq, head_hash, tail_log, created_at, moved, epoch, claim, wake_at,
-                        due_at, labels, forked_from IS NOT NULL,
+                "SELECT num, head_seq, head_hash, tail_log, created_at, moved, epoch, claim, due_at,
+                        labels, forked_from IS NOT NULL,
                         (SELECT log.conversation FROM log WHERE log.num = c.tail_log)
                  FROM conversation c WHERE tenant = ?1 AND id = ?2",
             )?
@@ -58,12 +58,11 @@ impl Known {
                     epoch: count(row.get(6)?),
                     // An unreadable claim belongs to no owner.
                     claim: row.get(7).unwrap_or_default(),
-                    wake_at: row.get(8)?,
-                    due_at: row.get(9)?,
-                    labels: row.get(10)?,
-                    is_fork: row.get(11)?,
+                    due_at: row.get(8)?,
+                    labels: row.get(9)?,
+                    is_fork: row.get(10)?,
                 };
-                Ok((known, row.get::<_, Option<i64>>(12)?))
+                Ok((known, row.get::<_, Option<i64>>(11)?))
             })
             .optional()?;
         match found {
@@ -125,7 +124,7 @@ impl Open {
 /// The columns of [`listed`], in its order.
 pub(super) const LISTED: &str = "c.id, c.head_seq, c.head_hash, c.created_at, c.active_at, \
      c.origin, c.forked_from, c.forked_seq, c.moved, c.messages, c.last_text, c.last_kind, \
-     c.last_at, c.title, c.labels, c.archived, c.state, c.cost, c.wake_at, c.held, c.deaths";
+     c.last_at, c.title, c.labels, c.archived, c.state, c.cost, c.wake_at, c.held, c.deaths, c.due_at";
 
 /// Reads the columns of a row one by one, and notes the first that cannot be read.
 struct Columns<'a> {
@@ -183,9 +182,39 @@ pub(super) fn listed(row: &Row<'_>) -> Conversation {
             cost: Money(count(columns.get(17, 0))),
             wake_at: columns.get::<Option<i64>>(18, None).map(moment),
         },
+        due_at: columns.get::<Option<i64>>(21, None).map(moment),
         damage: None,
     };
     Conversation { damage: columns.damage, ..conversation }
+}
+
+/// Computes when a conversation is due and writes it to its row.
+pub(super) fn refresh_due_at(connection: &Connection, num: i64) -> Result<(), Failure> {
+    let (from, in_state, wake_at, active_at, moved) = connection
+        .prepare_cached(
+            "SELECT origin, state, wake_at, active_at, moved FROM conversation WHERE num = ?1",
+        )?
+        .query_row([num], |row| {
+            Ok((
+                row.get(0)?,
+                row.get(1)?,
+                row.get::<_, Option<i64>>(2)?,
+                row.get(3)?,
+                row.get::<_, bool>(4)?,
+            ))
+        })?;
+    let schedule = Schedule {
+        origin: origin(from)?,
+        state: state(in_state)?,
+        wake_at: wake_at.map(moment),
+        active_at: moment(active_at),
+        first_item: inbox::first_due(connection, num)?,
+    };
+    let due_at = schedule.due_at().filter(|_| !moved).map(Timestamp::micros);
+    connection
+        .prepare_cached("UPDATE conversation SET due_at = ?2 WHERE num = ?1")?
+        .execute(params![num, due_at])?;
+    Ok(())
 }
 
 fn archived(row: &Row<'_>) -> Result<bool, Failure> {
@@ -305,19 +334,16 @@ pub(super) fn conversation_id(bytes: [u8; 16]) -> ConversationId {
 pub(super) const fn state_number(state: State) -> i64 {
     match state {
         State::Resting => 0,
-        State::Working => WORKING,
+        State::Working => 1,
         State::Waiting => 2,
     }
 }
-
-/// The number of the state in which a turn can go on.
-pub(super) const WORKING: i64 = 1;
 
 /// The state of a number.
 pub(super) fn state(number: i64) -> Result<State, Failure> {
     match number {
         0 => Ok(State::Resting),
-        WORKING => Ok(State::Working),
+        1 => Ok(State::Working),
         2 => Ok(State::Waiting),
         _ => Err(damaged(format!("there is no state {number}"))),
     }

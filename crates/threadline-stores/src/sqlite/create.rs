@@ -42,6 +42,7 @@ pub(super) fn create(
     add_segment(connection, num, at.next(), num)?;
     blobs::require(connection, &first.attachments)?;
     let holder = inbox::Holder { num, id, is_fork: base.is_some() };
+    holder.check_taken(connection, &first.taken)?;
     holder.check_keys(connection, &first.keys, &first.taken)?;
     append::check(first)?;
     append::write(connection, num, num, first, &first.taken)?;

@@ -8,12 +8,12 @@ use threadline_core::history::batch::{ClientKey, Taken};
 use threadline_core::history::fact::Digest;
 use threadline_core::id::{ConversationId, Seq};
 use threadline_core::inbox::{Body, CLIENT_KEY_CAP_BYTES, Item, ItemNumber};
-use threadline_core::store::{Queued, StoreError};
+use threadline_core::store::{ItemState, NOT_A_MESSAGE, Queued, StoreError};
 
 use super::blobs;
-use super::conversation::{Known, Open};
+use super::conversation::{Known, Open, refresh_due_at};
 use super::error::{Failure, damaged};
-use super::number::{count, int, rows, seq_int};
+use super::number::{count, int, moment, rows, seq_int};
 
 /// The conversation whose inbox it is.
 pub(super) struct Holder {
@@ -49,6 +49,76 @@ pub(super) fn enqueue(
     Ok(queued)
 }
 
+/// Replaces the message that waits under a key.
+pub(super) fn edit(
+    connection: &Connection,
+    tenant: i64,
+    id: ConversationId,
+    item: &Item,
+    now: Timestamp,
+) -> Result<Queued, Failure> {
+    let known = Known::get(connection, tenant, id)?;
+    let holder = Holder { num: known.num, id, is_fork: known.is_fork };
+    let waiting = holder.message(connection, &known, &item.client_key)?;
+    check_message(item)?;
+    check(connection, item)?;
+    let number: i64 = connection
+        .prepare_cached("SELECT max(num) + 1 FROM inbox")?
+        .query_row([], |row| row.get(0))?;
+    connection
+        .prepare_cached(
+            "UPDATE inbox SET num = ?2, digest = ?3, due = ?4, item = ?5 WHERE num = ?1",
+        )?
+        .execute(params![
+            int(waiting.number.0),
+            number,
+            item.digest().0,
+            holder.due(connection, item, now)?,
+            bytes_of(item)?,
+        ])?;
+    refresh_due_at(connection, known.num)?;
+    Ok(Queued { number: ItemNumber(count(number)), state: ItemState::Waiting })
+}
+
+/// Withdraws the message that waits under a key.
+pub(super) fn withdraw(
+    connection: &Connection,
+    tenant: i64,
+    id: ConversationId,
+    key: &str,
+) -> Result<Queued, Failure> {
+    let known = Known::get(connection, tenant, id)?;
+    let holder = Holder { num: known.num, id, is_fork: known.is_fork };
+    let number = match holder.message(connection, &known, key) {
+        Ok(waiting) => waiting.number,
+        Err(Failure::Refused(StoreError::NotWaiting { state: ItemState::Withdrawn, .. })) => {
+            let found = holder.find(connection, key)?.map(|(_, queued)| queued);
+            return found.ok_or_else(|| StoreError::NoItem { id, key: key.to_owned() }.into());
+        }
+        Err(error) => return Err(error),
+    };
+    connection
+        .prepare_cached("UPDATE inbox SET taken_seq = 0, item = NULL WHERE num = ?1")?
+        .execute([int(number.0)])?;
+    refresh_due_at(connection, known.num)?;
+    Ok(Queued { number, state: ItemState::Withdrawn })
+}
+
+fn bytes_of(item: &Item) -> Result<Vec<u8>, Failure> {
+    serde_json::to_vec(item)
+        .map_err(|error| StoreError::Invalid(format!("the item cannot be written: {error}")).into())
+}
+
+/// Refuses an item that is no message.
+fn check_message(item: &Item) -> Result<(), Failure> {
+    match item.body {
+        Body::Input(_) => Ok(()),
+        Body::Approval { .. } | Body::Cancel | Body::Command(_) => {
+            Err(StoreError::Invalid(NOT_A_MESSAGE.to_owned()).into())
+        }
+    }
+}
+
 /// Refuses an item that no inbox takes.
 pub(super) fn check(connection: &Connection, item: &Item) -> Result<(), Failure> {
     if item.client_key.len() > CLIENT_KEY_CAP_BYTES {
@@ -78,6 +148,29 @@ impl Holder {
         }
     }
 
+    /// The message that waits under a key and can be edited or withdrawn.
+    fn message(
+        &self,
+        connection: &Connection,
+        known: &Known,
+        key: &str,
+    ) -> Result<Queued, Failure> {
+        if known.moved {
+            return Err(StoreError::MovedAway(self.id).into());
+        }
+        let (id, key) = (self.id, key.to_owned());
+        let Some((_, queued)) = self.find(connection, &key)? else {
+            return Err(StoreError::NoItem { id, key }.into());
+        };
+        if queued.state != ItemState::Waiting {
+            return Err(StoreError::NotWaiting { id, key, state: queued.state }.into());
+        }
+        let before = ItemNumber(queued.number.0.saturating_sub(1));
+        let found = waiting_after(connection, self.num, before, 1)?;
+        found.iter().try_for_each(|(_, item)| check_message(item))?;
+        Ok(queued)
+    }
+
     /// Puts a new item in. Tells also from when on it is due.
     pub(super) fn put(
         &self,
@@ -85,21 +178,44 @@ impl Holder {
         item: &Item,
         now: Timestamp,
     ) -> Result<(Queued, i64), Failure> {
-        let bytes = serde_json::to_vec(item)
-            .map_err(|error| StoreError::Invalid(format!("the item cannot be written: {error}")))?;
-        // The clock may have been ahead: an item without a time is due whatever the clock says.
-        let due = match item.due {
-            Some(due) => due.micros(),
-            None => now.micros().min(active_at(connection, self.num)?),
-        };
+        let due = self.due(connection, item, now)?;
         connection
             .prepare_cached(
                 "INSERT INTO inbox (conversation, client_key, digest, due, item)
                  VALUES (?1, ?2, ?3, ?4, ?5)",
             )?
-            .execute(params![self.num, item.client_key, item.digest().0, due, bytes])?;
+            .execute(params![self.num, item.client_key, item.digest().0, due, bytes_of(item)?])?;
         let number = ItemNumber(count(connection.last_insert_rowid()));
-        Ok((Queued { number, taken: None }, due))
+        Ok((Queued { number, state: ItemState::Waiting }, due))
+    }
+
+    /// When an item is due. The clock may have been ahead: an item without a time is due whatever the
+    /// clock says.
+    fn due(&self, connection: &Connection, item: &Item, now: Timestamp) -> rusqlite::Result<i64> {
+        match item.due {
+            Some(due) => Ok(due.micros()),
+            None => Ok(now.micros().min(active_at(connection, self.num)?)),
+        }
+    }
+
+    /// Refuses items that do not wait any more.
+    pub(super) fn check_taken(
+        &self,
+        connection: &Connection,
+        taken: &[Taken],
+    ) -> Result<(), Failure> {
+        for Taken { item, .. } in taken {
+            let waits: bool = connection
+                .prepare_cached(
+                    "SELECT EXISTS (SELECT 1 FROM inbox
+                                    WHERE num = ?1 AND conversation = ?2 AND taken_seq IS NULL)",
+                )?
+                .query_row([int(item.0), self.num], |row| row.get(0))?;
+            if !waits {
+                return Err(StoreError::ItemGone { id: self.id, item: *item }.into());
+            }
+        }
+        Ok(())
     }
 
     /// Refuses inputs whose key was taken before, or waits under another body and is not taken
@@ -116,7 +232,7 @@ impl Holder {
                 None => true,
                 Some((waits_as, queued)) => {
                     let takes = taken.iter().any(|taken| taken.item == queued.number);
-                    queued.taken.is_none() && (takes || waits_as == *digest)
+                    queued.state == ItemState::Waiting && (takes || waits_as == *digest)
                 }
             };
             if again || !free {
@@ -166,8 +282,12 @@ impl Holder {
 
 fn key_row(row: &Row<'_>) -> rusqlite::Result<(Digest, Queued)> {
     let number = ItemNumber(count(row.get(0)?));
-    let taken = row.get::<_, Option<i64>>(2)?.map(|seq| Seq(count(seq)));
-    Ok((Digest(row.get(1)?), Queued { number, taken }))
+    let state = match row.get::<_, Option<i64>>(2)? {
+        None => ItemState::Waiting,
+        Some(0) => ItemState::Withdrawn,
+        Some(seq) => ItemState::Taken(Seq(count(seq))),
+    };
+    Ok((Digest(row.get(1)?), Queued { number, state }))
 }
 
 /// What became of the item with a key.
@@ -191,6 +311,15 @@ pub(super) fn waiting(
     most: usize,
 ) -> Result<Vec<(ItemNumber, Item)>, Failure> {
     let open = Open::get(connection, tenant, id)?;
+    waiting_after(connection, open.num, after, most)
+}
+
+fn waiting_after(
+    connection: &Connection,
+    conversation: i64,
+    after: ItemNumber,
+    most: usize,
+) -> Result<Vec<(ItemNumber, Item)>, Failure> {
     let mut statement = connection.prepare_cached(
         "SELECT item.num, item.item, item.digest, item.client_key, item.conversation
          FROM inbox AS found INDEXED BY inbox_waiting
@@ -198,7 +327,7 @@ pub(super) fn waiting(
          WHERE found.conversation = ?1 AND found.taken_seq IS NULL AND found.num > ?2
          ORDER BY found.num LIMIT ?3",
     )?;
-    let mut found = statement.query(params![open.num, int(after.0), rows(most)])?;
+    let mut found = statement.query(params![conversation, int(after.0), rows(most)])?;
     let mut items = Vec::new();
     while let Some(row) = found.next()? {
         let number = count(row.get(0)?);
@@ -207,7 +336,7 @@ pub(super) fn waiting(
         // The index says which they are, the row says whose: a damaged one must not lead astray.
         let (key, holder): (String, i64) = (row.get(3)?, row.get(4)?);
         let as_put = item.digest() == Digest(row.get(2)?) && *item.client_key == *key;
-        if !as_put || holder != open.num {
+        if !as_put || holder != conversation {
             return Err(damaged(format!("inbox item {number} is not what was put in")));
         }
         items.push((ItemNumber(number), item));
@@ -220,21 +349,12 @@ pub(super) fn take(
     connection: &Connection,
     conversation: i64,
     taken: &[Taken],
-) -> Result<(), Failure> {
+) -> rusqlite::Result<()> {
+    let mut take = connection.prepare_cached(
+        "UPDATE inbox SET taken_seq = ?3, item = NULL WHERE num = ?1 AND conversation = ?2",
+    )?;
     for Taken { item, seq } in taken {
-        let changed = connection
-            .prepare_cached(
-                "UPDATE inbox SET taken_seq = ?3, item = NULL
-                 WHERE num = ?1 AND conversation = ?2 AND taken_seq IS NULL",
-            )?
-            .execute([int(item.0), conversation, seq_int(*seq)])?;
-        if changed == 0 {
-            return Err(StoreError::Invalid(format!(
-                "inbox item {} is not waiting for this conversation",
-                item.0
-            ))
-            .into());
-        }
+        take.execute([int(item.0), conversation, seq_int(*seq)])?;
     }
     Ok(())
 }
@@ -288,20 +408,16 @@ fn active_at(connection: &Connection, conversation: i64) -> rusqlite::Result<i64
         .query_row([conversation], |row| row.get(0))
 }
 
-/// When a conversation is due: at its next timer, or at its earliest item.
-pub(super) fn due_at(
+/// The earliest due time of the items that wait.
+pub(super) fn first_due(
     connection: &Connection,
     conversation: i64,
-    wake_at: Option<i64>,
-) -> rusqlite::Result<Option<i64>> {
-    let item: Option<i64> = connection
+) -> rusqlite::Result<Option<Timestamp>> {
+    let due: Option<i64> = connection
         .prepare_cached(
             "SELECT min(due) FROM inbox INDEXED BY inbox_waiting
              WHERE conversation = ?1 AND taken_seq IS NULL",
         )?
         .query_row([conversation], |row| row.get(0))?;
-    Ok(match (wake_at, item) {
-        (Some(wake_at), Some(item)) => Some(wake_at.min(item)),
-        (wake_at, item) => wake_at.or(item),
-    })
+    Ok(due.map(moment))
 }

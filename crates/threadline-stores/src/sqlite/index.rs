@@ -70,6 +70,25 @@ pub(super) fn follow_to(connection: &Connection, logs: &[(i64, Seq)]) -> Result<
     Ok(false)
 }
 
+/// Removes the first entries of a log from the index, as far as they are in it. They are still stored.
+pub(super) fn forget(connection: &Connection, log: i64, entries: i64) -> rusqlite::Result<()> {
+    let Some(indexed) = indexed(connection, log)? else { return Ok(()) };
+    let mut select = connection.prepare_cached(
+        "SELECT id, envelope, body FROM entry WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT ?3",
+    )?;
+    let mut delete = connection
+        .prepare_cached("INSERT INTO words (words, rowid, text) VALUES ('delete', ?1, ?2)")?;
+    let range = [entry_id(log, Seq::ZERO), entry_id(log, indexed), entries];
+    let mut rows = select.query(range)?;
+    while let Some(row) = rows.next()? {
+        let terms = terms_of(row.get(1)?, row.get(2)?);
+        if !terms.is_empty() {
+            delete.execute(params![row.get::<_, i64>(0)?, terms])?;
+        }
+    }
+    Ok(())
+}
+
 /// What is left of a slice.
 struct Slice {
     entries: usize,

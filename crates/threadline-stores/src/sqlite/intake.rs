@@ -11,11 +11,11 @@ use threadline_core::history::record::{GENESIS, Record};
 use threadline_core::history::snapshot::Snapshot;
 use threadline_core::id::{ConversationId, Seq};
 use threadline_core::inbox::Item;
-use threadline_core::store::{Intake, Origin, StageId, StoreError};
+use threadline_core::store::{Change, Intake, Origin, StageId, StoreError};
 
 use super::append::{self, Row, advance, branch_off, mark_unindexed, reopen};
 use super::blobs;
-use super::conversation::{Known, forget_agents};
+use super::conversation::{Known, forget_agents, refresh_due_at};
 use super::create;
 use super::error::Failure;
 use super::inbox;
@@ -48,7 +48,7 @@ impl Intake for SqliteStore {
     async fn begin_intake(&self, id: ConversationId, base: Seq) -> Result<StageId, StoreError> {
         let (tenant, run) = (self.tenant, self.run_name.clone());
         let (log, base_hash) = self
-            .write("begin an intake", 0, move |connection| {
+            .write("begin an intake", (0, None), move |connection| {
                 begin(connection, tenant, id, base, &run)
             })
             .await?;
@@ -96,7 +96,7 @@ impl Intake for SqliteStore {
         }
         let batch = Arc::new(batch.clone());
         staged.last = Some(Arc::clone(&batch));
-        self.write("import a batch", sized(&batch)?, move |connection| {
+        self.write("import a batch", (sized(&batch)?, None), move |connection| {
             blobs::require(connection, &batch.attachments)?;
             append::check(&batch)?;
             append::write(connection, log, log, &batch, &[])?;
@@ -140,7 +140,8 @@ impl Intake for SqliteStore {
             waiting: waiting.to_vec(),
             now: self.clock.now(),
         };
-        self.write("adopt what was taken in", 0, move |connection| adoption.adopt(connection))
+        let change = Some(Change::History(adoption.staged.id));
+        self.write("commit an import", (0, change), move |connection| adoption.adopt(connection))
             .await?;
         drop(self.forget_stage(stage));
         Ok(())
@@ -152,9 +153,12 @@ impl Intake for SqliteStore {
         }
         let log = int(stage.0);
         let doing = "discard what was taken in";
-        self.write(doing, 0, move |connection| Ok(sweep::leave_log(connection, log)?)).await?;
+        self.write(doing, (0, None), move |connection| Ok(sweep::leave_log(connection, log)?))
+            .await?;
         while self
-            .write(doing, 0, move |connection| Ok(sweep::remove_log_slice(connection, log)?))
+            .write(doing, (0, None), move |connection| {
+                Ok(sweep::remove_log_slice(connection, log)?)
+            })
             .await?
         {}
         Ok(())
@@ -235,18 +239,10 @@ impl Adoption {
                 holder.put(connection, item, self.now)?;
             }
         }
-        // A copy does not wake by itself: its timers are those of another.
-        let wake_at = match self.origin {
-            Origin::Own => known.wake_at,
-            Origin::Copy | Origin::Imported => None,
-        };
-        let due_at = inbox::due_at(connection, num, wake_at)?;
         connection
-            .prepare_cached(
-                "UPDATE conversation SET due_at = ?2, held = ?3, deaths = 0 WHERE num = ?1",
-            )?
-            .execute((num, due_at, self.held))?;
-        Ok(())
+            .prepare_cached("UPDATE conversation SET held = ?2, deaths = 0 WHERE num = ?1")?
+            .execute((num, self.held))?;
+        refresh_due_at(connection, num)
     }
 
     /// A conversation that was not here.

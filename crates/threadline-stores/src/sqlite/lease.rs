@@ -1,15 +1,14 @@
 //! Leases: who may append, and which conversations are due.
 
-use std::collections::HashSet;
-
 use rusqlite::{Connection, Row, params};
 use threadline_core::clock::Timestamp;
 use threadline_core::id::{ConversationId, IdSource, Seq};
 use threadline_core::store::{
-    ClaimId, Holder, Lease, LockedBy, PARK_AFTER_DEATHS, Predecessor, StoreError,
+    Attendance, ClaimId, DueFilter, Holder, Lease, LockedBy, PARK_AFTER_DEATHS, Predecessor,
+    StoreError,
 };
 
-use super::conversation::{Known, OWN, Open, WORKING, conversation_id, hold};
+use super::conversation::{Known, Open, conversation_id, hold};
 use super::error::Failure;
 use super::number::{count, int, moment, seq_int};
 use super::run_file::Living;
@@ -99,6 +98,13 @@ impl Seen {
         lives.then_some(until)
     }
 
+    /// Refuses a lease that a living owner has.
+    fn check_free(&self, now: Timestamp, living: &mut Living<'_>) -> Result<(), Failure> {
+        let Some(until) = self.stands_until(now, living) else { return Ok(()) };
+        let by = LockedBy { owner: self.owner.clone().unwrap_or_default() };
+        Err(StoreError::Held { id: self.id, by, until }.into())
+    }
+
     /// How often unattended drivers died in a row at this entry, the last owner included: it left
     /// its lease behind and appended nothing.
     fn count_deaths(&self) -> u32 {
@@ -116,36 +122,28 @@ impl Seen {
 }
 
 impl Taker<'_> {
-    /// Takes the lease of a conversation, unless a living owner has it.
-    pub(super) fn acquire(
+    /// Takes the lease of a conversation, unless a living owner has it. The outer result is that of the
+    /// transaction: the store keeps that it parked a conversation although it refuses the lease.
+    pub(super) fn claim(
         &self,
         connection: &Connection,
         id: ConversationId,
-        claim: ClaimId,
-        living: &mut Living<'_>,
-    ) -> Result<Lease, Failure> {
-        let seen = self.free(connection, id, living)?;
-        let deaths = seen.deaths_here();
-        Ok(self.take(connection, &seen, claim, Attendance { unattended: false, deaths }, living)?)
-    }
-
-    /// The same for a driver that nobody attends. The outer result is what became of the
-    /// transaction: that a conversation is parked is kept although its lease is refused.
-    pub(super) fn acquire_unattended(
-        &self,
-        connection: &Connection,
-        id: ConversationId,
-        claim: ClaimId,
+        (claim, attendance): (ClaimId, Attendance),
         living: &mut Living<'_>,
     ) -> Result<Result<Lease, StoreError>, Failure> {
         let seen = self.free(connection, id, living)?;
-        let deaths = seen.count_deaths();
-        if let Some(hold) = hold(seen.held, deaths) {
-            park(connection, &seen, deaths)?;
-            return Ok(Err(StoreError::OnHold { id, hold }));
-        }
-        let attendance = Attendance { unattended: true, deaths };
-        Ok(Ok(self.take(connection, &seen, claim, attendance, living)?))
+        let deaths = match attendance {
+            Attendance::Attended => seen.deaths_here(),
+            Attendance::Unattended => {
+                let deaths = seen.count_deaths();
+                if let Some(hold) = hold(seen.held, deaths) {
+                    park(connection, &seen, deaths)?;
+                    return Ok(Err(StoreError::OnHold { id, hold }));
+                }
+                deaths
+            }
+        };
+        Ok(Ok(self.take(connection, &seen, claim, (attendance, deaths), living)?))
     }
 
     /// A conversation whose lease can be taken.
@@ -160,10 +158,7 @@ impl Taker<'_> {
             return Err(StoreError::MovedAway(id).into());
         }
         let seen = Seen::get(connection, known.num)?;
-        if let Some(until) = seen.stands_until(self.now, living) {
-            let by = LockedBy { owner: seen.owner.unwrap_or_default() };
-            return Err(StoreError::Held { id, by, until }.into());
-        }
+        seen.check_free(self.now, living)?;
         Ok(seen)
     }
 
@@ -172,7 +167,7 @@ impl Taker<'_> {
         connection: &Connection,
         seen: &Seen,
         claim: ClaimId,
-        Attendance { unattended, deaths }: Attendance,
+        (attendance, deaths): (Attendance, u32),
         living: &mut Living<'_>,
     ) -> rusqlite::Result<Lease> {
         let epoch = seen.epoch.saturating_add(1);
@@ -190,7 +185,7 @@ impl Taker<'_> {
                 self.owner,
                 self.run,
                 until.micros(),
-                unattended,
+                attendance == Attendance::Unattended,
                 seq_int(seen.head),
                 deaths,
             ])?;
@@ -215,22 +210,23 @@ impl Taker<'_> {
     }
 
     /// Takes the leases of conversations that are due, the longest due first.
-    pub(super) fn claim(
+    pub(super) fn claim_due(
         &self,
         connection: &Connection,
-        most: usize,
+        limit: usize,
+        filter: &DueFilter,
         ids: &dyn IdSource,
         living: &mut Living<'_>,
     ) -> Result<Vec<Lease>, Failure> {
         let mut leases = Vec::new();
-        for seen in self.due(connection, most, living)? {
+        for seen in self.due(connection, limit, filter, living)? {
             let deaths = seen.count_deaths();
             if hold(seen.held, deaths).is_some() {
                 park(connection, &seen, deaths)?;
                 continue;
             }
-            let attendance = Attendance { unattended: true, deaths };
-            leases.push(self.take(connection, &seen, ids.random(), attendance, living)?);
+            let unattended = (Attendance::Unattended, deaths);
+            leases.push(self.take(connection, &seen, ids.random(), unattended, living)?);
         }
         Ok(leases)
     }
@@ -252,46 +248,46 @@ impl Taker<'_> {
     pub(super) fn due_ids(
         &self,
         connection: &Connection,
-        most: usize,
+        limit: usize,
         living: &mut Living<'_>,
     ) -> Result<Vec<ConversationId>, Failure> {
-        let due = self.due(connection, most, living)?;
+        let due = self.due(connection, limit, &DueFilter::default(), living)?;
         Ok(due.into_iter().map(|seen| seen.id).collect())
     }
 
-    /// Conversations that are due and free.
     fn due(
         &self,
         connection: &Connection,
-        most: usize,
+        limit: usize,
+        filter: &DueFilter,
         living: &mut Living<'_>,
     ) -> rusqlite::Result<Vec<Seen>> {
         let mut statement = connection.prepare_cached(DUE)?;
         let mut rows = statement.query([self.tenant, self.now.micros()])?;
         let mut due = Vec::new();
-        let mut known = HashSet::new();
-        while due.len() < most
+        while due.len() < limit
             && let Some(row) = rows.next()?
         {
-            // One that is due for two reasons is due since the first.
-            if !known.insert(row.get::<_, i64>(0)?) {
-                continue;
-            }
             // One without an id cannot be driven; lists show that it is there.
             let Ok(seen) = Seen::of(row) else { continue };
-            if seen.stands_until(self.now, living).is_none() {
+            let is_free = seen.stands_until(self.now, living).is_none();
+            if is_free && !filter.except.contains(&seen.id) {
                 due.push(seen);
             }
         }
         Ok(due)
     }
-}
 
-/// How a lease is taken.
-#[derive(Clone, Copy)]
-struct Attendance {
-    unattended: bool,
-    deaths: u32,
+    /// Refuses a conversation that a living owner holds.
+    pub(super) fn check_free(
+        &self,
+        connection: &Connection,
+        num: i64,
+        living: &mut Living<'_>,
+    ) -> Result<(), Failure> {
+        let seen = Seen::get(connection, num)?;
+        seen.check_free(self.now, living)
+    }
 }
 
 /// Keeps how often unattended drivers died in a conversation, and forgets the last one's lease.
@@ -317,39 +313,22 @@ pub(super) fn lift_hold(
     Ok(())
 }
 
-/// A turn that can go on has been due since the last entry, anything else since its time came. A
-/// copy does not go on by itself. Where the last entry is later than the clock, the clock was ahead
-/// when it was written, and the entry's time counts as the present. The limit that is none keeps
-/// SQLite from dropping the order.
+/// Conversations that are due, the longest due first; see [`Schedule`] for `due_at`. If the last entry is
+/// later than the clock, its time counts as the present. The limit, which is none, keeps SQLite from
+/// dropping the order.
+///
+/// [`Schedule`]: threadline_core::store::Schedule
 const DUE: &str = seen!(
     "FROM (
-      SELECT num, active_at AS due, id, 1 AS goes_on FROM conversation
-      WHERE tenant = ?1 AND archived = 0 AND state = 1
+      SELECT num, due_at AS due, id FROM conversation WHERE tenant = ?1 AND due_at <= active_at
       UNION ALL
-      SELECT num, active_at, id, 1 FROM conversation
-      WHERE tenant = ?1 AND archived = 1 AND state = 1
-      UNION ALL
-      SELECT num, due_at, id, 0 FROM conversation WHERE tenant = ?1 AND due_at <= ?2
-      UNION ALL
-      SELECT num, active_at, id, 0 FROM conversation
-      WHERE tenant = ?1 AND archived = 0 AND state = 0 AND active_at > ?2 AND due_at <= active_at
-      UNION ALL
-      SELECT num, active_at, id, 0 FROM conversation
-      WHERE tenant = ?1 AND archived = 0 AND state = 2 AND active_at > ?2 AND due_at <= active_at
-      UNION ALL
-      SELECT num, active_at, id, 0 FROM conversation
-      WHERE tenant = ?1 AND archived = 1 AND state = 0 AND active_at > ?2 AND due_at <= active_at
-      UNION ALL
-      SELECT num, active_at, id, 0 FROM conversation
-      WHERE tenant = ?1 AND archived = 1 AND state = 2 AND active_at > ?2 AND due_at <= active_at
+      SELECT num, due_at, id FROM conversation
+      WHERE tenant = ?1 AND due_at > active_at AND due_at <= ?2
       ORDER BY due, id LIMIT -1) AS due
     CROSS JOIN conversation c ON c.num = due.num
-    WHERE c.moved = 0 AND c.held = 0 AND c.deaths < 3 AND (c.origin = 0 OR NOT due.goes_on)"
+    WHERE c.moved = 0 AND c.held = 0 AND c.deaths < 3"
 );
-const _: () = assert!(
-    WORKING == 1 && OWN == 0 && PARK_AFTER_DEATHS == 3,
-    "the query above names them by their numbers"
-);
+const _: () = assert!(PARK_AFTER_DEATHS == 3, "the query above names it");
 
 /// Gives a lease back, if it is still the conversation's.
 pub(super) fn release(connection: &Connection, tenant: i64, lease: &Lease) -> Result<(), Failure> {
@@ -376,6 +355,7 @@ mod tests {
         assert!(!plan.contains("SCAN conversation"), "{plan}");
         assert!(!plan.contains("TEMP B-TREE"), "{plan}");
         assert!(plan.contains("conversation_due"), "{plan}");
+        assert!(plan.contains("conversation_later"), "{plan}");
         assert!(plan.contains("MERGE (UNION ALL)"), "{plan}");
     }
 }

@@ -15,7 +15,7 @@ pub(super) const SCHEMA: &str = include_str!("schema.sql");
 const FIRST: i64 = 7;
 
 /// The steps from [`FIRST`] on, each from one version to the next.
-const STEPS: &[&str] = &[];
+const STEPS: &[&str] = &[include_str!("migrations/8.sql")];
 
 /// The version of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

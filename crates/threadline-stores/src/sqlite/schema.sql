@@ -50,7 +50,7 @@ CREATE TABLE conversation (
   deaths      INTEGER NOT NULL DEFAULT 0, -- of unattended owners in a row at that head
   -- The summary.
   wake_at     INTEGER,
-  due_at      INTEGER, -- the earlier of wake_at and the first inbox item
+  due_at      INTEGER, -- since when or from when on there is something to do
   archived    INTEGER NOT NULL,
   state       INTEGER NOT NULL, -- 0 resting, 1 working, 2 waiting
   messages    INTEGER NOT NULL,
@@ -65,7 +65,10 @@ CREATE UNIQUE INDEX conversation_id ON conversation (tenant, id);
 -- Every list is a merge of runs of these, by archived and state.
 CREATE INDEX conversation_active ON conversation (tenant, archived, state, active_at, id);
 CREATE INDEX conversation_created ON conversation (tenant, archived, state, created_at, id);
-CREATE INDEX conversation_due ON conversation (tenant, due_at, id) WHERE due_at IS NOT NULL;
+-- The first index has conversations that were due at their last entry, the second one those that become
+-- due later.
+CREATE INDEX conversation_due ON conversation (tenant, due_at, id) WHERE due_at <= active_at;
+CREATE INDEX conversation_later ON conversation (tenant, due_at, id) WHERE due_at > active_at;
 
 CREATE TABLE label (
   tenant       INTEGER NOT NULL,
@@ -86,6 +89,7 @@ CREATE TABLE segment (
   log          INTEGER NOT NULL,
   PRIMARY KEY (conversation, from_seq)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX segment_log ON segment (log);
 
 CREATE TABLE entry (
   id          INTEGER PRIMARY KEY, -- log << 36 | seq
@@ -140,15 +144,15 @@ CREATE TABLE agent (
   PRIMARY KEY (conversation, agent)
 ) STRICT, WITHOUT ROWID;
 
--- A taken item keeps its key and digest, so that no key is taken twice, and its number, so that a
--- later one has a higher number. A fork also knows the keys that were taken in entries it shares.
+-- A row stays when its item is taken or withdrawn, so that a key is used once and numbers rise. A fork
+-- also uses the rows of the conversations whose entries it shares.
 CREATE TABLE inbox (
   num          INTEGER PRIMARY KEY,
   conversation INTEGER NOT NULL,
   client_key   TEXT NOT NULL,
   digest       BLOB NOT NULL,
   due          INTEGER,
-  taken_seq    INTEGER,
+  taken_seq    INTEGER, -- the entry it became; 0 if it was withdrawn
   item         BLOB
 ) STRICT;
 CREATE UNIQUE INDEX inbox_key ON inbox (conversation, client_key);

@@ -72,7 +72,7 @@ impl SqliteStore {
         while more {
             let behind = Arc::clone(&behind);
             more = self
-                .write(doing, 0, move |connection| index::follow_to(connection, &behind))
+                .write(doing, (0, None), move |connection| index::follow_to(connection, &behind))
                 .await?;
         }
         Ok(())

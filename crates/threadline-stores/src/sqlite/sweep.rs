@@ -1,9 +1,10 @@
-//! Sweeping: what was staged and never adopted is removed in small slices.
+//! Sweeping: what was staged and never adopted, and what was deleted, is removed in small slices.
 
 use rusqlite::Connection;
 use threadline_core::id::Seq;
 
 use super::blobs;
+use super::index;
 use super::number::entry_id;
 use super::run_file::Living;
 
@@ -64,6 +65,7 @@ pub(super) fn remove_log_slice(connection: &Connection, log: i64) -> rusqlite::R
             return Ok(true);
         }
     }
+    index::forget(connection, log, SLICE_ENTRIES)?;
     let entries = "DELETE FROM entry WHERE id IN
         (SELECT id FROM entry WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT ?3)";
     if connection.prepare_cached(entries)?.execute(range)? > 0 {

@@ -11,7 +11,8 @@ use threadline_core::history::fact::{AgentJoined, Fact, Note};
 use threadline_core::history::{Aftermath, History, Proposal, Stamp};
 use threadline_core::id::{AgentId, ConversationId, Seq, TenantId};
 use threadline_core::store::{
-    Audit as _, Blobs as _, Intake as _, Origin, Page, Query, Search as _, Store as _, StoreError,
+    Attendance, Audit as _, Blobs as _, Intake as _, Origin, Page, Query, Search as _, Store as _,
+    StoreError,
 };
 use threadline_core::tokens::Estimator;
 use threadline_testing::clock::ManualClock;
@@ -90,7 +91,7 @@ impl World {
         history: &History,
         texts: &[&str],
     ) -> History {
-        let lease = store.acquire(id, TTL_MS).await.unwrap();
+        let lease = store.claim(id, TTL_MS, Attendance::Attended).await.unwrap();
         let (batch, history) = self.batch(history, texts.iter().map(|text| note(text)));
         store.append(&lease, &batch).await.unwrap();
         store.release(&lease).await.unwrap();
@@ -193,7 +194,7 @@ fn what_is_not_a_store_is_refused_with_a_remedy() {
     let connection = Connection::open(world.path()).unwrap();
     connection.execute_batch("PRAGMA user_version = 99").unwrap();
     let failed = world.try_open(&world.path()).err().unwrap();
-    assert!(matches!(failed, StoreError::Newer { found: 99, known: 7 }), "{failed:?}");
+    assert!(matches!(failed, StoreError::Newer { found: 99, known: 8 }), "{failed:?}");
 }
 
 /// Development builds wrote files whose tables are of no use any more.
@@ -232,14 +233,14 @@ fn a_job_that_fails_late_leaves_nothing_and_does_not_fail_its_neighbours() {
     let (go, wait) = std::sync::mpsc::channel::<()>();
     let (begun, begins) = tokio::sync::oneshot::channel();
     let write = |tenant: u8, ends: Result<(), &'static str>| {
-        store.write("write a tenant", 0, move |connection: &Connection| {
+        store.write("write a tenant", (0, None), move |connection: &Connection| {
             connection.execute("INSERT INTO tenant (id) VALUES (?1)", [[tenant]])?;
             ends.map_err(|why| StoreError::Invalid(why.to_owned()).into())
         })
     };
     // Someone writes, on a thread of their own, while the others come.
     let mut begun = Some(begun);
-    let hold = store.write("hold the writer", 0, move |_| {
+    let hold = store.write("hold the writer", (0, None), move |_| {
         begun.take().map(|begun| begun.send(()));
         let _released = wait.recv();
         Ok(())
@@ -271,13 +272,13 @@ async fn a_dead_owner_is_replaced_at_once_and_a_living_one_is_not() {
     let world = World::new();
     let (first, second) = (world.open(), world.open());
     let (id, history) = world.begin(&first).await;
-    let lease = first.acquire(id, TTL_MS).await.unwrap();
-    let held = second.acquire(id, TTL_MS).await.unwrap_err();
+    let lease = first.claim(id, TTL_MS, Attendance::Attended).await.unwrap();
+    let held = second.claim(id, TTL_MS, Attendance::Attended).await.unwrap_err();
     assert!(matches!(held, StoreError::Held { .. }), "{held:?}");
-    let again = first.acquire(id, TTL_MS).await.unwrap_err();
+    let again = first.claim(id, TTL_MS, Attendance::Attended).await.unwrap_err();
     assert!(matches!(again, StoreError::Held { .. }), "{again:?}");
     drop(first);
-    let taken = second.acquire(id, TTL_MS).await.unwrap();
+    let taken = second.claim(id, TTL_MS, Attendance::Attended).await.unwrap();
     assert!(taken.epoch > lease.epoch);
     let (batch, _) = world.batch(&history, [note("late")]);
     let fenced = second.append(&lease, &batch).await.unwrap_err();
@@ -294,7 +295,7 @@ async fn one_refused_append_does_not_fail_its_neighbours() {
     let mut conversations = Vec::new();
     for _ in 0..16 {
         let (id, history) = world.begin(&store).await;
-        let lease = store.acquire(id, TTL_MS).await.unwrap();
+        let lease = store.claim(id, TTL_MS, Attendance::Attended).await.unwrap();
         conversations.push((lease, world.batch(&history, [note("hello")]).0));
     }
     let mut tasks = tokio::task::JoinSet::new();
@@ -317,9 +318,9 @@ async fn a_full_disk_writes_nothing_and_the_store_goes_on() {
     let world = World::new();
     let store = world.open();
     let (id, history) = world.begin(&store).await;
-    let lease = store.acquire(id, TTL_MS).await.unwrap();
+    let lease = store.claim(id, TTL_MS, Attendance::Attended).await.unwrap();
     let pages = |most: i64| {
-        store.write("set a limit", 0, move |connection| {
+        store.write("set a limit", (0, None), move |connection| {
             connection.query_row(&format!("PRAGMA max_page_count = {most}"), [], |_| Ok(()))?;
             Ok(())
         })
@@ -454,13 +455,16 @@ async fn a_failed_write_poisons_the_store() {
     let world = World::new();
     let store = world.open();
     let (id, _) = world.begin(&store).await;
-    let failed = store.write("break", 0, |_| {
+    let failed = store.write("break", (0, None), |_| {
         let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_IOERR_FSYNC);
         Err::<(), _>(rusqlite::Error::SqliteFailure(code, None).into())
     });
     assert!(matches!(failed.await, Err(StoreError::Poisoned(_))));
     assert!(matches!(store.conversation(id).await, Err(StoreError::Poisoned(_))));
-    assert!(matches!(store.acquire(id, TTL_MS).await, Err(StoreError::Poisoned(_))));
+    assert!(matches!(
+        store.claim(id, TTL_MS, Attendance::Attended).await,
+        Err(StoreError::Poisoned(_))
+    ));
     drop(store);
     assert!(world.open().conversation(id).await.is_ok());
 }

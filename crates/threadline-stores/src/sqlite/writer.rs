@@ -13,14 +13,17 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rusqlite::Connection;
-use threadline_core::store::StoreError;
+use threadline_core::store::{Change, StoreError};
 use tokio::sync::oneshot;
 
 use super::error::{Failure, Gravity, explain, gravity};
+use crate::changes::ChangeSender;
 use job::{Job, Ran, Task, Trouble};
 
 /// How long nothing must come before work is done that nobody waits for.
 const QUIET: Duration = Duration::from_millis(100);
+/// How often to look whether another process wrote, while someone subscribes to changes.
+const WATCH: Duration = Duration::from_millis(100);
 /// The most of one transaction.
 const GROUP_CAP_JOBS: usize = 256;
 const GROUP_CAP_BYTES: usize = 1024 * 1024;
@@ -34,9 +37,17 @@ pub(super) type IdleWork = Box<dyn FnMut(&Connection) -> Result<bool, Failure> +
 
 /// A handle of the thread. Dropping it stops the thread after the jobs that wait.
 pub(super) struct Writer {
-    jobs: Option<Sender<Box<dyn Job>>>,
+    jobs: Option<Sender<Message>>,
     thread: Option<JoinHandle<()>>,
     poison: Poison,
+}
+
+/// What the thread is told.
+enum Message {
+    /// Do some work in a transaction.
+    Job(Box<dyn Job>),
+    /// Someone subscribed to changes: look whether other processes write.
+    Watch,
 }
 
 impl Writer {
@@ -44,10 +55,18 @@ impl Writer {
     pub(super) fn start(
         connection: Connection,
         poison: Poison,
+        changes: ChangeSender,
         idle: IdleWork,
     ) -> Result<Self, StoreError> {
         let (sender, jobs) = channel();
-        let work = Work { connection, poison: Arc::clone(&poison), idle, checkpointed: false };
+        let work = Work {
+            data_version: None,
+            connection,
+            poison: Arc::clone(&poison),
+            changes,
+            idle,
+            checkpointed: false,
+        };
         let thread = std::thread::Builder::new()
             .name("threadline-sqlite".to_owned())
             .spawn(move || work.run(&jobs))
@@ -58,15 +77,24 @@ impl Writer {
         Ok(Self { jobs: Some(sender), thread: Some(thread), poison })
     }
 
-    /// Does some work in a transaction, and answers when it is durable.
+    /// Has the thread look for writes of other processes, as long as someone subscribes to changes.
+    pub(super) fn watch(&self) {
+        if let Some(jobs) = &self.jobs {
+            // It fails only if the thread has ended.
+            drop(jobs.send(Message::Watch));
+        }
+    }
+
+    /// Does some work in a transaction, and answers when it is durable. Subscribers then learn of the
+    /// change.
     pub(super) async fn call<T: Send + 'static>(
         &self,
         doing: &'static str,
-        bytes: usize,
+        (bytes, change): (usize, Option<Change>),
         work: impl FnMut(&Connection) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (reply, answer) = oneshot::channel();
-        let job = Box::new(Task { doing, bytes, work, result: None, reply });
+        let job = Message::Job(Box::new(Task { doing, bytes, change, work, result: None, reply }));
         if self.jobs.as_ref().is_none_or(|jobs| jobs.send(job).is_err()) {
             return Err(stopped(&self.poison));
         }
@@ -95,6 +123,9 @@ pub(super) fn stopped(poison: &Poison) -> StoreError {
 struct Work {
     connection: Connection,
     poison: Poison,
+    changes: ChangeSender,
+    /// SQLite's number for what other connections wrote, when someone subscribes to changes.
+    data_version: Option<i64>,
     idle: IdleWork,
     /// Whether nothing was written since the log was last copied into the file.
     checkpointed: bool,
@@ -102,21 +133,42 @@ struct Work {
 
 impl Work {
     /// Runs until nobody can ask for anything any more.
-    fn run(mut self, jobs: &Receiver<Box<dyn Job>>) {
+    fn run(mut self, messages: &Receiver<Message>) {
         let mut pause = Some(QUIET);
         loop {
             let next = match pause {
-                Some(pause) => jobs.recv_timeout(pause),
-                None => jobs.recv().map_err(RecvTimeoutError::from),
+                Some(pause) => messages.recv_timeout(pause),
+                None => messages.recv().map_err(RecvTimeoutError::from),
             };
+            self.look_for_changes();
             pause = match next {
-                Ok(first) => {
-                    self.write(group(first, jobs));
+                Ok(Message::Job(first)) => {
+                    self.write(group(first, messages));
                     Some(QUIET)
                 }
-                Err(RecvTimeoutError::Timeout) => self.idle_slice().then_some(Duration::ZERO),
+                Ok(Message::Watch) => Some(QUIET),
+                Err(RecvTimeoutError::Timeout) if self.idle_slice() => Some(Duration::ZERO),
+                Err(RecvTimeoutError::Timeout) => self.data_version.map(|_| WATCH),
                 Err(RecvTimeoutError::Disconnected) => return,
             };
+        }
+    }
+
+    /// Tells subscribers that another process has written, if it has. SQLite's data version changes
+    /// with the writes of other connections, and nothing else in this process writes.
+    fn look_for_changes(&mut self) {
+        if !self.changes.has_subscribers() {
+            self.data_version = None;
+            return;
+        }
+        let version = self
+            .connection
+            .prepare_cached("PRAGMA data_version")
+            .and_then(|mut version| version.query_row([], |row| row.get(0)));
+        // Where the file cannot be read, subscribers find out why.
+        let version = version.unwrap_or(i64::MIN);
+        if self.data_version.replace(version).is_some_and(|before| before != version) {
+            self.changes.send(Change::Unknown);
         }
     }
 
@@ -128,6 +180,12 @@ impl Work {
         };
         self.checkpointed = false;
         let trouble = done.err();
+        if trouble.is_none() {
+            group
+                .iter()
+                .filter_map(|job| job.change())
+                .for_each(|change| self.changes.send(change));
+        }
         for job in group {
             job.answer(trouble.as_ref());
         }
@@ -234,13 +292,14 @@ impl Work {
 }
 
 /// The jobs of the next transaction: the first, and those that wait already.
-fn group(first: Box<dyn Job>, jobs: &Receiver<Box<dyn Job>>) -> Vec<Box<dyn Job>> {
+fn group(first: Box<dyn Job>, messages: &Receiver<Message>) -> Vec<Box<dyn Job>> {
     let mut bytes = first.bytes();
     let mut group = vec![first];
     while group.len() < GROUP_CAP_JOBS
         && bytes < GROUP_CAP_BYTES
-        && let Ok(job) = jobs.try_recv()
+        && let Ok(message) = messages.try_recv()
     {
+        let Message::Job(job) = message else { continue };
         bytes = bytes.saturating_add(job.bytes());
         group.push(job);
     }

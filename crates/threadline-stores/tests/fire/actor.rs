@@ -9,7 +9,7 @@ use threadline_core::history::fact::{
 use threadline_core::history::{Aftermath, History, Proposal, Proposed, Stamp};
 use threadline_core::id::{AgentId, ConversationId, Seq};
 use threadline_core::inbox::{Body, Item, ItemNumber, Mode};
-use threadline_core::store::{self, Lease, OpenError, Query, Storage, StoreError};
+use threadline_core::store::{self, Attendance, Lease, OpenError, Query, Storage, StoreError};
 use threadline_core::tokens::Estimator;
 use threadline_testing::ids::{Choices, SeededIds};
 
@@ -199,7 +199,7 @@ impl Actor {
     /// The right to append, taken when it is first needed.
     pub(crate) async fn lease(&mut self, store: &dyn Storage) -> Result<Lease, StoreError> {
         if self.lease.is_none() {
-            self.lease = Some(store.acquire(self.id, TTL_MS).await?);
+            self.lease = Some(store.claim(self.id, TTL_MS, Attendance::Attended).await?);
         }
         Ok(self.lease.clone().unwrap())
     }

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use threadline_core::store::verify::Depth;
-use threadline_core::store::{Store as _, StoreError};
+use threadline_core::store::{Attendance, Store as _, StoreError};
 use threadline_stores::sqlite::SqliteStore;
 use threadline_testing::crash::{Disk, Fault, FaultKind, OpKinds};
 
@@ -240,7 +240,7 @@ async fn stays_stopped(trial: &Trial, store: &SqliteStore) -> Vec<String> {
     trial.disk.heal();
     let mut wrong = Vec::new();
     for actor in &trial.actors {
-        match store.acquire(actor.id, TTL_MS).await {
+        match store.claim(actor.id, TTL_MS, Attendance::Attended).await {
             Err(StoreError::Poisoned(_)) => {}
             other => wrong.push(format!("a sync failed, and the store goes on: {other:?}")),
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use threadline_core::store::verify::Depth;
-use threadline_core::store::{Storage, Store as _};
+use threadline_core::store::{Attendance, Storage, Store as _};
 use threadline_stores::sqlite::SqliteStore;
 use threadline_testing::ids::Choices;
 use tokio::task::JoinSet;
@@ -119,7 +119,7 @@ impl File {
 async fn leases(store: &SqliteStore, expected: &Expected) -> Vec<String> {
     let mut wrong = Vec::new();
     for id in expected.conversations() {
-        match store.acquire(id, TTL_MS).await {
+        match store.claim(id, TTL_MS, Attendance::Attended).await {
             Ok(lease) => store.release(&lease).await.unwrap(),
             Err(error) => wrong.push(format!("{id}: {error}")),
         }

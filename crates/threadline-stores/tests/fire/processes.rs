@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use threadline_core::id::ConversationId;
 use threadline_core::store::verify::Depth;
-use threadline_core::store::{Storage, StoreError};
+use threadline_core::store::{Attendance, Storage, StoreError};
 use threadline_testing::clock::ManualClock;
 
 use super::actor::Actor;
@@ -152,7 +152,7 @@ async fn write(path: &Path, seed: u64, shared: ConversationId, steps: u64) {
 
 /// Takes the lease, appends, and gives it back; or tells that someone else has it.
 async fn go_on(store: &dyn Storage, id: ConversationId, seed: u64) {
-    let lease = match store.acquire(id, TTL_MS).await {
+    let lease = match store.claim(id, TTL_MS, Attendance::Attended).await {
         Ok(lease) => lease,
         Err(StoreError::Held { .. }) => return child::tell("held"),
         Err(error) => panic!("{}", words(&error)),

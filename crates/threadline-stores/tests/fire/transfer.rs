@@ -13,7 +13,7 @@ use threadline_core::history::record::Record;
 use threadline_core::id::{AgentId, ConversationId, EntryId, Seq};
 use threadline_core::inbox::ItemNumber;
 use threadline_core::store::verify::{self, Depth};
-use threadline_core::store::{Blobs as _, Origin, Storage, Store as _, StoreError};
+use threadline_core::store::{Attendance, Blobs as _, Origin, Storage, Store as _, StoreError};
 use threadline_core::tokens::Estimator;
 use threadline_core::transfer::line::Line;
 use threadline_core::transfer::{self, Import, ImportError, Imported, Wrong};
@@ -239,7 +239,10 @@ fn a_conversation_moves_away_and_back() {
 
         let out = moved_out(&here, &mut actor).await;
         assert!(here.conversation(id).await.unwrap().moved_away);
-        assert!(matches!(here.acquire(id, TTL_MS).await, Err(StoreError::MovedAway(_))));
+        assert!(matches!(
+            here.claim(id, TTL_MS, Attendance::Attended).await,
+            Err(StoreError::MovedAway(_))
+        ));
         let trusted = Import { trusted: true, ..Import::default() };
         let imported = import(&there, &out, trusted).await.unwrap();
         assert!(imported.moved);

@@ -9,7 +9,7 @@ use threadline_core::id::AgentId;
 use threadline_core::store::Query;
 use threadline_core::store::verify::{Depth, verify};
 use threadline_core::store::{
-    self, DEFAULT_TENANT, Filter, Hold, Listing, Search as _, Sort, Store as _,
+    self, Attendance, DEFAULT_TENANT, Filter, Hold, Listing, Search as _, Sort, Store as _,
 };
 use threadline_core::tokens::O200k;
 use threadline_stores::sqlite::{Durability, SqliteOptions, SqliteStore};
@@ -26,7 +26,43 @@ fn databases_of_every_version_are_sound_and_go_on() {
         runtime().block_on(check(&file.unwrap().path()));
         versions += 1;
     }
-    assert_eq!(versions, 1);
+    assert_eq!(versions, 2);
+}
+
+/// The tables and indexes of a database: their columns, and the SQL of the indexes.
+fn schema(path: &Path) -> Vec<String> {
+    let connection = rusqlite::Connection::open(path).unwrap();
+    let sql = "SELECT m.name || ' ' || c.name || ' ' || c.type
+               FROM sqlite_schema m JOIN pragma_table_info(m.name) c WHERE m.type = 'table'
+               UNION ALL SELECT sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL
+               ORDER BY 1";
+    let mut statement = connection.prepare(sql).unwrap();
+    statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+}
+
+#[test]
+fn a_migrated_database_has_the_tables_and_indexes_of_a_new_one() {
+    let databases = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/databases");
+    let folder = tempfile::tempdir().unwrap();
+    let [new, old] = ["new.db", "old.db"].map(|name| folder.path().join(name));
+    std::fs::copy(databases.join("7.db"), &old).unwrap();
+    for path in [&new, &old] {
+        drop(open(path, Arc::new(ManualClock::default()), Arc::new(SeededIds::new(1))));
+    }
+    assert_eq!(schema(&old), schema(&new));
+}
+
+fn open(path: &Path, clock: Arc<ManualClock>, ids: Arc<SeededIds>) -> SqliteStore {
+    SqliteStore::open(SqliteOptions {
+        path: path.to_owned(),
+        tenant: DEFAULT_TENANT,
+        owner: "test".to_owned(),
+        clock,
+        ids,
+        vfs: None,
+        durability: Durability::Full,
+    })
+    .unwrap()
 }
 
 async fn check(database: &Path) {
@@ -34,16 +70,7 @@ async fn check(database: &Path) {
     let path = folder.path().join("store.db");
     std::fs::copy(database, &path).unwrap();
     let (clock, ids) = (Arc::new(ManualClock::default()), Arc::new(SeededIds::new(1)));
-    let store = SqliteStore::open(SqliteOptions {
-        path,
-        tenant: DEFAULT_TENANT,
-        owner: "test".to_owned(),
-        clock: Arc::clone(&clock) as _,
-        ids: Arc::clone(&ids) as _,
-        vfs: None,
-        durability: Durability::Full,
-    })
-    .unwrap();
+    let store = open(&path, Arc::clone(&clock), Arc::clone(&ids));
     let listing = Listing { filter: Filter::All, sort: Sort::Created, after: None, most: 10 };
     let all = store.list(&listing).await.unwrap();
     assert_eq!(all.len(), 3);
@@ -54,7 +81,7 @@ async fn check(database: &Path) {
     assert!(!store.search(&query).await.unwrap().is_empty());
     for found in &all {
         let (_, history) = store::open(&store, found.id, &O200k).await.unwrap();
-        let lease = store.acquire(found.id, 1_000).await.unwrap();
+        let lease = store.claim(found.id, 1_000, Attendance::Attended).await.unwrap();
         let note = Note { category: "test".into(), text: "still here".into() };
         let note = Proposal::new(AgentId::CONVERSATION, note, &O200k);
         let stamp = Stamp { at: found.active_at, ids: &*ids, counter: &O200k };

@@ -514,6 +514,7 @@ impl World {
     fn check_inputs(&mut self) {
         use threadline_core::inbox::Body;
         let inputs = self.store.inbox.values().filter(|l| matches!(l.item.body, Body::Input(_)));
+        let inputs = inputs.filter(|letter| !letter.withdrawn);
         let refused = |letter: &&Letter| {
             let entry = letter.taken.and_then(|seq| self.store.at(seq)).map(|s| &s.entry.fact);
             matches!(entry, Some(Fact::Note(_)))

@@ -185,6 +185,10 @@ impl World {
             Err(NotAppended::KeyTaken(key)) => {
                 Event::NotAppended(Setback::Never(format!("the key {key} was used before")))
             }
+            Err(NotAppended::Gone(item)) => {
+                self.hit(Mark::ItemGone);
+                Event::NotAppended(Setback::ItemGone(item))
+            }
             Err(NotAppended::Never(why)) => match answer {
                 Answer::Told | Answer::Lost => return self.fail("I-8", why),
                 Answer::Silent => return,

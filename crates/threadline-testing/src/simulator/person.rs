@@ -54,6 +54,10 @@ pub(super) enum Act {
     UndoRecap,
     /// Answers a question.
     Answer { call: CallId, digest: Digest, answer: Answer },
+    /// Withdraws the newest message that waits.
+    Withdraw,
+    /// Replaces the newest message that waits.
+    Edit,
     /// Sends a letter, for the first time or again.
     Post(usize),
 }
@@ -123,6 +127,8 @@ impl World {
             (6, soon, Act::SetRule),
             (4, later, Act::SetRule),
             (6, later, Act::Recap),
+            (10, soon, Act::Withdraw),
+            (10, soon, Act::Edit),
             // Once there may be one.
             (5, later + 4_000, Act::UndoRecap),
         ];
@@ -176,6 +182,8 @@ impl World {
         let first = self.person.begins_after;
         let (mode, body) = match *act {
             Act::Post(letter) => return self.post(letter),
+            Act::Withdraw => return self.withdraw(),
+            Act::Edit => return self.edit(),
             Act::Say { text, mode } => {
                 if matches!(self.course, Course::Drawn) && self.draws.person.percent(8) {
                     self.hit(Mark::NotYetDue);
@@ -266,6 +274,38 @@ impl World {
         });
         self.person.letters.push(item);
         self.post(letter);
+    }
+
+    /// The newest message that waits, among the letters.
+    fn waiting_message(&self) -> Option<usize> {
+        let waiting = self.store.waiting();
+        let message = waiting.iter().rev().find(|(_, item)| matches!(item.body, Body::Input(_)))?;
+        self.person.letters.iter().position(|item| item.client_key == message.1.client_key)
+    }
+
+    fn withdraw(&mut self) {
+        self.person.open -= 1;
+        let Some(letter) = self.waiting_message() else { return };
+        let key = self.person.letters.get(letter).map(|item| Arc::clone(&item.client_key));
+        if key.is_some_and(|key| self.store.withdraw(&key)) {
+            self.hit(Mark::Withdrawn);
+            self.note("letter", 0, || format!("the person withdraws letter {letter}"));
+        }
+    }
+
+    fn edit(&mut self) {
+        self.person.open -= 1;
+        let Some(letter) = self.waiting_message() else { return };
+        let Some(item) = self.person.letters.get_mut(letter) else { return };
+        if let Body::Input(input) = &mut item.body {
+            *input = Input { sections: Input::from_person("do it well").sections, ..input.clone() };
+        }
+        let item = item.clone();
+        if self.store.edit(&item) {
+            self.hit(Mark::Edited);
+            self.note("letter", 0, || format!("the person edits letter {letter}"));
+            self.tell_driver();
+        }
     }
 
     /// The same is said to every agent that is there.
@@ -380,12 +420,17 @@ impl World {
             self.hit(Mark::FoundByLook);
             return true;
         }
+        self.tell_driver();
+        true
+    }
+
+    /// Whoever drives learns what waits.
+    fn tell_driver(&mut self) {
         let held = self.store.lease.map(|(fence, _)| fence);
         let driving = self.workers.iter().position(|w| w.fence.is_some() && w.fence == held);
         if let Some(worker) = driving {
             self.tell_waiting(worker);
         }
-        true
     }
 
     /// The person is asked whether a call may run: mostly there is an answer, in time or too late.

@@ -48,6 +48,14 @@ pub(super) struct Stored {
 pub(super) struct Letter {
     pub(super) item: Item,
     pub(super) taken: Option<Seq>,
+    /// Whether its sender withdrew it, or replaced it by another.
+    pub(super) withdrawn: bool,
+}
+
+impl Letter {
+    fn waits(&self) -> bool {
+        self.taken.is_none() && !self.withdrawn
+    }
 }
 
 /// Why a batch was not appended.
@@ -57,6 +65,8 @@ pub(super) enum NotAppended {
     Fenced,
     /// It does not fit.
     Never(String),
+    /// It takes an item that was edited or withdrawn.
+    Gone(ItemNumber),
     /// This key was used before.
     KeyTaken(Arc<str>),
     /// It is not what a driver may propose: which promise it breaks.
@@ -145,7 +155,11 @@ impl Store {
             return Err(NotAppended::Never(text));
         }
         for taken in &batch.taken {
-            if self.inbox.get(&taken.item).is_none_or(|letter| letter.taken.is_some()) {
+            let letter = self.inbox.get(&taken.item);
+            if letter.is_some_and(|letter| letter.withdrawn) {
+                return Err(NotAppended::Gone(taken.item));
+            }
+            if letter.is_none_or(|letter| letter.taken.is_some()) {
                 let text = format!("item {} does not wait", taken.item.0);
                 return Err(NotAppended::Broken("I-10", text));
             }
@@ -190,9 +204,8 @@ impl Store {
                 continue;
             }
             let known = number.and_then(|number| self.inbox.get(number));
-            let taken = known.is_some_and(|letter| {
-                letter.taken.is_some() || letter.item.digest() != item.digest()
-            });
+            let taken = known
+                .is_some_and(|letter| !letter.waits() || letter.item.digest() != item.digest());
             if again || taken {
                 return Err(NotAppended::KeyTaken(Arc::clone(key)));
             }
@@ -210,7 +223,7 @@ impl Store {
         } else {
             let number = self.next_number();
             self.keys.insert(Arc::clone(&item.client_key), number);
-            self.inbox.insert(number, Letter { item, taken: Some(seq) });
+            self.inbox.insert(number, Letter { item, taken: Some(seq), withdrawn: false });
         }
     }
 
@@ -357,9 +370,29 @@ impl Store {
         }
         let number = self.next_number();
         self.keys.insert(Arc::clone(&item.client_key), number);
-        self.inbox.insert(number, Letter { item: item.clone(), taken: None });
+        let letter = Letter { item: item.clone(), taken: None, withdrawn: false };
+        self.inbox.insert(number, letter);
         self.waiting += 1;
         Ok(number)
+    }
+
+    /// Withdraws the message that waits under a key; tells whether it did.
+    pub(super) fn withdraw(&mut self, key: &str) -> bool {
+        let number = self.keys.get(key).copied();
+        let letter = number.and_then(|number| self.inbox.get_mut(&number));
+        let Some(letter) = letter.filter(|letter| letter.waits()) else { return false };
+        letter.withdrawn = true;
+        self.waiting -= 1;
+        true
+    }
+
+    /// Replaces the message that waits under a key; tells whether it did.
+    pub(super) fn edit(&mut self, item: &Item) -> bool {
+        if !self.withdraw(&item.client_key) {
+            return false;
+        }
+        self.keys.remove(&item.client_key);
+        self.enqueue(item).is_ok()
     }
 
     pub(super) fn has(&self, key: &str) -> bool {
@@ -371,7 +404,7 @@ impl Store {
         if self.waiting == 0 {
             return Vec::new();
         }
-        let waiting = self.inbox.iter().filter(|(_, letter)| letter.taken.is_none());
+        let waiting = self.inbox.iter().filter(|(_, letter)| letter.waits());
         waiting.map(|(number, letter)| (*number, letter.item.clone())).collect()
     }
 

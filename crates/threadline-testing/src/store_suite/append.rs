@@ -6,7 +6,7 @@ use threadline_core::history::fact::{Attachment, Digest, Input};
 use threadline_core::history::record::Record;
 use threadline_core::id::Seq;
 use threadline_core::inbox::ItemNumber;
-use threadline_core::store::StoreError;
+use threadline_core::store::{Attendance, StoreError};
 
 use super::facts::{ADA, BOB, answered, joins, said, said_with_key};
 use super::story::{LONG_MS, Story, propose};
@@ -98,7 +98,7 @@ async fn a_lost_answer_is_resolved_after_a_takeover(world: &World) {
     let lost = story.propose([said(ADA, "this was not")]);
     world.clock.advance_ms(LONG_MS);
     let other = world.rig.open("two").await;
-    let lease = other.acquire(story.id, LONG_MS).await.unwrap();
+    let lease = other.claim(story.id, LONG_MS, Attendance::Attended).await.unwrap();
     story.store.append(&stale, &kept.batch).await.unwrap();
     refused!(story.store.append(&stale, &lost.batch).await, StoreError::Fenced(_));
     story.check().await;
@@ -150,7 +150,7 @@ async fn an_item_that_does_not_wait_cannot_be_taken(world: &World) {
     let mut proposed = story.propose([said(ADA, "hello")]);
     let seq = proposed.batch.head();
     proposed.batch.taken = vec![Taken { item: ItemNumber(4711), seq }];
-    assert!(matches!(story.refuse(&proposed).await, StoreError::Invalid(_)));
+    assert!(matches!(story.refuse(&proposed).await, StoreError::ItemGone { .. }));
     story.check().await;
 }
 
@@ -228,7 +228,7 @@ async fn what_is_not_there_is_not_found(world: &World) {
     refused!(store.outline(id, ADA, Seq(1), 1).await, StoreError::NotFound(_));
     refused!(store.outline_ledger(id, Seq(0), 1).await, StoreError::NotFound(_));
     refused!(store.rewinds(id, Seq(0)).await, StoreError::NotFound(_));
-    refused!(store.acquire(id, 1).await, StoreError::NotFound(_));
+    refused!(store.claim(id, 1, Attendance::Attended).await, StoreError::NotFound(_));
     refused!(store.renew(&lease, 1).await, StoreError::NotFound(_));
     refused!(store.enqueue(id, &super::facts::item("k", "x")).await, StoreError::NotFound(_));
     refused!(store.waiting(id, ItemNumber(0), 1).await, StoreError::NotFound(_));

@@ -8,7 +8,9 @@ use threadline_core::history::batch::State;
 use threadline_core::history::fact::{Answer, ApprovalAsked, Digest};
 use threadline_core::id::{CallId, ConversationId, Seq};
 use threadline_core::inbox::Item;
-use threadline_core::store::{Hold, Lease, Origin, PARK_AFTER_DEATHS, Storage, StoreError};
+use threadline_core::store::{
+    Attendance, DueFilter, Hold, Lease, Origin, PARK_AFTER_DEATHS, Storage, StoreError,
+};
 
 use super::facts::{ADA, answered, called, item, said, timer};
 use super::story::Story;
@@ -34,7 +36,7 @@ const TTL_MS: u64 = 30_000;
 
 /// What is due now, in order. All of it is given back.
 async fn due(store: &Arc<dyn Storage>) -> Vec<ConversationId> {
-    let leases = store.claim(100, TTL_MS).await.unwrap();
+    let leases = store.claim_due(100, TTL_MS, &DueFilter::default()).await.unwrap();
     for lease in &leases {
         store.release(lease).await.unwrap();
     }
@@ -158,14 +160,14 @@ async fn what_is_held_is_not_claimed(world: &World) {
     let mut story = rested(world, &store).await;
     story.append([said(ADA, "go on")]).await;
     story.rest().await;
-    let lease = store.acquire(story.id, TTL_MS).await.unwrap();
+    let lease = store.claim(story.id, TTL_MS, Attendance::Attended).await.unwrap();
     assert_eq!(due(&other).await, []);
     assert_eq!(due(&store).await, []);
     world.clock.advance_ms(TTL_MS);
-    let claimed = other.claim(9, TTL_MS).await.unwrap();
+    let claimed = other.claim_due(9, TTL_MS, &DueFilter::default()).await.unwrap();
     assert_eq!(claimed.len(), 1);
     assert!(claimed[0].epoch > lease.epoch);
-    assert!(store.claim(9, TTL_MS).await.unwrap().is_empty());
+    assert!(store.claim_due(9, TTL_MS, &DueFilter::default()).await.unwrap().is_empty());
 }
 
 async fn a_claim_is_a_lease(world: &World) {
@@ -173,7 +175,7 @@ async fn a_claim_is_a_lease(world: &World) {
     let mut story = rested(world, &store).await;
     story.append([said(ADA, "go on")]).await;
     story.rest().await;
-    let claimed = store.claim(9, TTL_MS).await.unwrap();
+    let claimed = store.claim_due(9, TTL_MS, &DueFilter::default()).await.unwrap();
     let [lease] = &claimed[..] else { unreachable!("expected one: {claimed:?}") };
     let Lease { conversation, head, until, .. } = lease;
     assert_eq!((*conversation, *head), (story.id, story.history.head()));
@@ -192,10 +194,10 @@ async fn no_more_are_claimed_than_asked_for(world: &World) {
         story.rest().await;
         ids.push(story.id);
     }
-    assert!(store.claim(0, TTL_MS).await.unwrap().is_empty());
+    assert!(store.claim_due(0, TTL_MS, &DueFilter::default()).await.unwrap().is_empty());
     let mut claimed = Vec::new();
     for expected in [2, 2, 1, 0] {
-        let leases = store.claim(2, TTL_MS).await.unwrap();
+        let leases = store.claim_due(2, TTL_MS, &DueFilter::default()).await.unwrap();
         assert_eq!(leases.len(), expected);
         claimed.extend(leases.into_iter().map(|lease| lease.conversation));
     }
@@ -225,21 +227,21 @@ async fn what_is_on_hold_is_never_due(world: &World) {
     };
     assert_eq!(store.conversation(id).await.unwrap().hold, Some(Hold::Imported));
     assert!(!due(&store).await.contains(&id));
-    assert_eq!(on_hold(store.acquire_unattended(id, TTL_MS).await), Hold::Imported);
+    assert_eq!(on_hold(store.claim(id, TTL_MS, Attendance::Unattended).await), Hold::Imported);
     // A change of the conversation does not lift it, a person who resumes it does.
-    let lease = store.acquire(id, TTL_MS).await.unwrap();
+    let lease = store.claim(id, TTL_MS, Attendance::Attended).await.unwrap();
     store.release(&lease).await.unwrap();
     assert!(!due(&store).await.contains(&id));
     store.lift_hold(id).await.unwrap();
     assert_eq!(store.conversation(id).await.unwrap().hold, None);
     assert!(due(&store).await.contains(&id));
-    let lease = store.acquire_unattended(id, TTL_MS).await.unwrap();
+    let lease = store.claim(id, TTL_MS, Attendance::Unattended).await.unwrap();
     store.release(&lease).await.unwrap();
 }
 
 /// An unattended driver takes the lease and is never heard of again.
 async fn dies(world: &World, store: &Arc<dyn Storage>, id: ConversationId) {
-    store.acquire_unattended(id, TTL_MS).await.unwrap();
+    store.claim(id, TTL_MS, Attendance::Unattended).await.unwrap();
     world.clock.advance_ms(TTL_MS);
 }
 
@@ -255,11 +257,11 @@ async fn three_deaths_at_the_same_entry_park_a_conversation(world: &World) {
     let parked = Some(Hold::Parked { deaths: PARK_AFTER_DEATHS });
     assert_eq!(store.conversation(story.id).await.unwrap().hold, parked);
     assert!(matches!(
-        store.acquire_unattended(story.id, TTL_MS).await,
+        store.claim(story.id, TTL_MS, Attendance::Unattended).await,
         Err(StoreError::OnHold { .. })
     ));
     // A person can always try again.
-    let lease = store.acquire(story.id, TTL_MS).await.unwrap();
+    let lease = store.claim(story.id, TTL_MS, Attendance::Attended).await.unwrap();
     store.release(&lease).await.unwrap();
     store.lift_hold(story.id).await.unwrap();
     assert_eq!(due(&store).await, [story.id]);
@@ -275,12 +277,12 @@ async fn deaths_elsewhere_and_attended_ones_do_not_count(world: &World) {
     }
     // What a person drives may be killed by the person.
     for _ in 0..PARK_AFTER_DEATHS {
-        store.acquire(story.id, TTL_MS).await.unwrap();
+        store.claim(story.id, TTL_MS, Attendance::Attended).await.unwrap();
         world.clock.advance_ms(TTL_MS);
     }
     assert_eq!(due(&store).await, [story.id]);
     // One that gave its lease back did not die, and one that appended got further.
-    let lease = store.acquire_unattended(story.id, TTL_MS).await.unwrap();
+    let lease = store.claim(story.id, TTL_MS, Attendance::Unattended).await.unwrap();
     let proposed = story.propose([answered(ADA, "done"), said(ADA, "and on")]);
     store.append(&lease, &proposed.batch).await.unwrap();
     world.clock.advance_ms(TTL_MS);

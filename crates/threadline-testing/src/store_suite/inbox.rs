@@ -5,7 +5,7 @@ use threadline_core::history::Proposal;
 use threadline_core::history::fact::{Attachment, Digest, Input};
 use threadline_core::id::Seq;
 use threadline_core::inbox::{Body, CLIENT_KEY_CAP_BYTES, Command, Item, ItemNumber};
-use threadline_core::store::{Queued, StoreError};
+use threadline_core::store::{DueFilter, ItemState, Queued, StoreError};
 
 use super::facts::{ADA, Words, answered, item, said_with_key};
 use super::story::{LONG_MS, Story};
@@ -43,13 +43,13 @@ async fn the_same_key_and_body_get_the_same_answer(world: &World) {
     let mut story = Story::begin(world, &world.open().await).await;
     assert_eq!(story.store.item(story.id, "k").await.unwrap(), None);
     let first = story.store.enqueue(story.id, &item("k", "hello")).await.unwrap();
-    assert_eq!(first.taken, None);
+    assert_eq!(first.taken(), None);
     assert_eq!(story.store.item(story.id, "k").await.unwrap(), Some(first));
     world.clock.advance_ms(1000);
     assert_eq!(story.store.enqueue(story.id, &item("k", "hello")).await.unwrap(), first);
     assert_eq!(waiting(&story).await.len(), 1);
     let seq = take(&mut story, first.number, "k", "hello").await;
-    let taken = Queued { taken: Some(seq), ..first };
+    let taken = Queued { state: ItemState::Taken(seq), ..first };
     assert_eq!(story.store.enqueue(story.id, &item("k", "hello")).await.unwrap(), taken);
     let story = story.reopen().await;
     assert_eq!(story.store.item(story.id, "k").await.unwrap(), Some(taken));
@@ -101,7 +101,7 @@ async fn items_are_taken_in_the_append(world: &World) {
     let left = waiting(&story).await;
     assert_eq!(left, [(one.number, item("one", "first"))]);
     let answer = story.store.enqueue(story.id, &item("two", "second")).await.unwrap();
-    assert_eq!(answer, Queued { number: two.number, taken: Some(seq) });
+    assert_eq!(answer, Queued { number: two.number, state: ItemState::Taken(seq) });
     // The same append again takes nothing more and is no error.
     let (lease, last) = (story.lease().await, story.batches.last().unwrap().clone());
     story.store.append(&lease, &last).await.unwrap();
@@ -123,7 +123,7 @@ async fn a_refused_append_takes_nothing(world: &World) {
     let (agent, fact) = said_with_key(ADA, "other", "first");
     let taking = Proposal { takes: Some(one.number), ..Proposal::new(agent, fact, &Words) };
     let again = story.history.propose([taking], world.stamp()).unwrap();
-    assert!(matches!(story.refuse(&again).await, StoreError::Invalid(_)));
+    assert!(matches!(story.refuse(&again).await, StoreError::ItemGone { .. }));
     story.check().await;
 }
 
@@ -131,7 +131,7 @@ async fn keys_of_appended_inputs_are_known(world: &World) {
     let mut story = Story::begin(world, &world.open().await).await;
     let seq = story.append([said_with_key(ADA, "k", "hello")]).await;
     let answer = story.store.enqueue(story.id, &item("k", "hello")).await.unwrap();
-    assert_eq!(answer.taken, Some(seq));
+    assert_eq!(answer.taken(), Some(seq));
     assert_eq!(story.store.enqueue(story.id, &item("k", "hello")).await.unwrap(), answer);
     refused!(
         story.store.enqueue(story.id, &item("k", "other")).await,
@@ -153,7 +153,7 @@ async fn an_appended_input_takes_the_item_of_its_key(world: &World) {
     let seq = story.append([said_with_key(ADA, "k", "hello")]).await;
     assert!(waiting(&story).await.is_empty());
     let answer = story.store.enqueue(story.id, &item("k", "hello")).await.unwrap();
-    assert_eq!(answer, Queued { number: queued.number, taken: Some(seq) });
+    assert_eq!(answer, Queued { number: queued.number, state: ItemState::Taken(seq) });
 }
 
 async fn keys_are_those_of_one_conversation(world: &World) {
@@ -173,20 +173,20 @@ async fn a_fork_knows_the_keys_it_shares(world: &World) {
     story.store.enqueue(story.id, &item("waits", "c")).await.unwrap();
     let mut fork = story.fork(seq).await;
     let answer = fork.store.enqueue(fork.id, &item("shared", "a")).await.unwrap();
-    assert_eq!(answer.taken, Some(Seq(3)));
+    assert_eq!(answer.taken(), Some(Seq(3)));
     let again = fork.propose([said_with_key(ADA, "shared", "a")]);
     assert!(matches!(fork.refuse(&again).await, StoreError::KeyConflict { .. }));
     // What the parent took later, or what waits for it, is none of the fork's business.
     assert!(waiting(&fork).await.is_empty());
     for (key, text) in [("later", "another b"), ("waits", "another c")] {
         let answer = fork.store.enqueue(fork.id, &item(key, text)).await.unwrap();
-        assert_eq!(answer.taken, None);
+        assert_eq!(answer.taken(), None);
     }
     assert_eq!(waiting(&fork).await.len(), 2);
     assert_eq!(waiting(&story).await.len(), 1);
     let grandchild = fork.fork(fork.history.head()).await;
     let answer = grandchild.store.enqueue(grandchild.id, &item("shared", "a")).await.unwrap();
-    assert_eq!(answer.taken, Some(Seq(3)));
+    assert_eq!(answer.taken(), Some(Seq(3)));
 }
 
 async fn all_kinds_of_items_come_back_as_they_were(world: &World) {
@@ -217,5 +217,5 @@ async fn what_cannot_be_taken_is_refused(world: &World) {
     refused!(story.store.enqueue(story.id, &missing).await, StoreError::NoAttachment(_));
     assert!(waiting(&story).await.is_empty());
     world.clock.advance_ms(LONG_MS);
-    assert!(story.store.claim(9, 1000).await.unwrap().is_empty());
+    assert!(story.store.claim_due(9, 1000, &DueFilter::default()).await.unwrap().is_empty());
 }

@@ -8,7 +8,7 @@ use threadline_core::history::fact::{Attachment, Digest, Input};
 use threadline_core::id::{ConversationId, Seq};
 use threadline_core::inbox::{Item, ItemNumber};
 use threadline_core::store::{
-    self, Filter, Listing, Origin, Query, Sort, StageId, Storage, StoreError,
+    self, Attendance, DueFilter, Filter, Listing, Origin, Query, Sort, StageId, Storage, StoreError,
 };
 
 use super::facts::{ADA, Words, answered, item, said, said_with_key, timer};
@@ -224,7 +224,7 @@ async fn a_copy_settles_what_is_open_and_is_then_its_own(world: &World) {
     let proposal = Proposal::new(agent, fact, &Words);
     let proposed = history.propose([proposal], world.stamp()).unwrap();
     assert_eq!(proposed.batch.entries.len(), 2, "the open turn ends first");
-    let lease = copy.store.acquire(copy.id, LONG_MS).await.unwrap();
+    let lease = copy.store.claim(copy.id, LONG_MS, Attendance::Attended).await.unwrap();
     copy.store.append(&lease, &proposed.batch).await.unwrap();
     let (known, history) = store::open(&*copy.store, copy.id, &Words).await.unwrap();
     assert_eq!(known.origin, Origin::Own);
@@ -239,18 +239,18 @@ async fn a_copy_does_nothing_by_itself(world: &World) {
     story.append([timer(ADA, when), said(ADA, "unfinished")]).await;
     let copy = taken_in(&story, Origin::Copy, &[]).await;
     world.clock.set(when.plus_millis(LONG_MS));
-    let claimed = story.store.claim(9, LONG_MS).await.unwrap();
+    let claimed = story.store.claim_due(9, LONG_MS, &DueFilter::default()).await.unwrap();
     let claimed: Vec<ConversationId> = claimed.into_iter().map(|l| l.conversation).collect();
     assert_eq!(claimed, [story.id], "the original is due, its copy is not");
     copy.store.enqueue(copy.id, &item("k", "hello")).await.unwrap();
-    let claimed = copy.store.claim(9, LONG_MS).await.unwrap();
+    let claimed = copy.store.claim_due(9, LONG_MS, &DueFilter::default()).await.unwrap();
     assert_eq!(claimed.len(), 1);
     assert_eq!(claimed[0].conversation, copy.id);
     // Once it is its own, its timers count.
     let batch = copy.propose([answered(ADA, "done")]).batch;
     copy.store.append(&claimed[0], &batch).await.unwrap();
     copy.store.release(&claimed[0]).await.unwrap();
-    assert_eq!(copy.store.claim(9, LONG_MS).await.unwrap().len(), 1);
+    assert_eq!(copy.store.claim_due(9, LONG_MS, &DueFilter::default()).await.unwrap().len(), 1);
 }
 
 async fn client_keys_are_known_afterwards(world: &World) {
@@ -258,7 +258,7 @@ async fn client_keys_are_known_afterwards(world: &World) {
     let seq = story.append([said_with_key(ADA, "k", "hello"), answered(ADA, "hi")]).await;
     let mut copy = taken_in(&story, Origin::Own, &[]).await;
     let answer = copy.store.enqueue(copy.id, &item("k", "hello")).await.unwrap();
-    assert_eq!(answer.taken, Some(seq.before()));
+    assert_eq!(answer.taken(), Some(seq.before()));
     refused!(
         copy.store.enqueue(copy.id, &item("k", "other")).await,
         StoreError::KeyConflict { .. }
@@ -275,7 +275,7 @@ async fn client_keys_are_known_afterwards(world: &World) {
     let waiting = copy.store.waiting(copy.id, ItemNumber(0), 9).await.unwrap();
     assert!(waiting.is_empty(), "{waiting:?}");
     let answer = copy.store.enqueue(copy.id, &item("later", "hello again")).await.unwrap();
-    assert_eq!(answer.taken, Some(here.next()));
+    assert_eq!(answer.taken(), Some(here.next()));
 }
 
 async fn waiting_items_come_along(world: &World) {
@@ -286,7 +286,7 @@ async fn waiting_items_come_along(world: &World) {
     let waiting = copy.store.waiting(copy.id, ItemNumber(0), 9).await.unwrap();
     let waiting: Vec<Item> = waiting.into_iter().map(|(_, item)| item).collect();
     assert_eq!(waiting, items[..2], "what was said before does not wait");
-    let claimed = copy.store.claim(9, LONG_MS).await.unwrap();
+    let claimed = copy.store.claim_due(9, LONG_MS, &DueFilter::default()).await.unwrap();
     assert_eq!(claimed.len(), 1);
     // The items that a batch took are those of the other store.
     let queued = story.store.enqueue(story.id, &item("taken", "there")).await.unwrap();

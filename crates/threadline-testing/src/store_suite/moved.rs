@@ -5,7 +5,7 @@ use std::sync::Arc;
 use threadline_core::history::fact::Moved;
 use threadline_core::id::{AgentId, Seq};
 use threadline_core::inbox::{Body, Item, ItemNumber};
-use threadline_core::store::{Lease, Origin, StoreError};
+use threadline_core::store::{Attendance, DueFilter, Lease, Origin, StoreError};
 use threadline_core::transfer::{ExportError, export_move};
 
 use super::facts::{ADA, answered, item, said, said_with_key};
@@ -39,12 +39,18 @@ async fn a_moved_conversation_is_closed(world: &World) {
     // The answer to the closing append can be lost, too.
     story.store.append(&lease, story.batches.last().unwrap()).await.unwrap();
     story.rest().await;
-    refused!(story.store.acquire(story.id, 1000).await, StoreError::MovedAway(_));
+    refused!(
+        story.store.claim(story.id, 1000, Attendance::Attended).await,
+        StoreError::MovedAway(_)
+    );
     refused!(story.store.enqueue(story.id, &item("k", "x")).await, StoreError::MovedAway(_));
     world.clock.advance_ms(LONG_MS);
-    assert!(story.store.claim(9, 1000).await.unwrap().is_empty());
+    assert!(story.store.claim_due(9, 1000, &DueFilter::default()).await.unwrap().is_empty());
     let story = story.reopen().await;
-    refused!(story.store.acquire(story.id, 1000).await, StoreError::MovedAway(_));
+    refused!(
+        story.store.claim(story.id, 1000, Attendance::Attended).await,
+        StoreError::MovedAway(_)
+    );
     story.check().await;
 }
 
@@ -127,7 +133,7 @@ async fn what_waited_went_with_it(world: &World) {
     let waiting: Vec<Item> = waiting.into_iter().map(|(_, item)| item).collect();
     assert_eq!(waiting, [item("new", "waits now")]);
     let answer = here.store.enqueue(here.id, &item("input", "waits")).await.unwrap();
-    assert_eq!(answer.taken, Some(base.next()));
+    assert_eq!(answer.taken(), Some(base.next()));
 }
 
 async fn a_move_that_is_overtaken_goes_on_here(world: &World) {
@@ -146,7 +152,7 @@ async fn a_move_that_is_overtaken_goes_on_here(world: &World) {
     let keys: Vec<_> = waiting.iter().map(|(_, item)| &*item.client_key).collect();
     assert_eq!(keys, ["early", "late"]);
     assert!(!store.conversation(id).await.unwrap().moved_away);
-    let lease = store.acquire(id, LONG_MS).await.unwrap_or(lease);
+    let lease = store.claim(id, LONG_MS, Attendance::Attended).await.unwrap_or(lease);
     let moved =
         export_move(&*store, id, None, world.stamp(), &mut file, &mut |_| ()).await.unwrap();
     assert_eq!(moved.close(&*store, &lease).await.unwrap().waiting, 2);

@@ -7,7 +7,7 @@ use threadline_core::history::fact::Fact;
 use threadline_core::history::record::{GENESIS, Record};
 use threadline_core::history::{Aftermath, Counts, History, Proposal, Proposed};
 use threadline_core::id::{AgentId, ConversationId, Seq};
-use threadline_core::store::{self, Direction, Lease, Page, Storage, StoreError};
+use threadline_core::store::{self, Attendance, Direction, Lease, Page, Storage, StoreError};
 
 use super::facts::{ADA, Words, answered, instructed, joins, said};
 use super::{ENDLESS, World};
@@ -55,7 +55,8 @@ impl<'w> Story<'w> {
     /// The story's own lease, taken when it is first needed.
     pub(super) async fn lease(&mut self) -> Lease {
         if self.lease.is_none() {
-            self.lease = Some(self.store.acquire(self.id, LONG_MS).await.unwrap());
+            self.lease =
+                Some(self.store.claim(self.id, LONG_MS, Attendance::Attended).await.unwrap());
         }
         self.lease.clone().unwrap()
     }

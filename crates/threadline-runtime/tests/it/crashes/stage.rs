@@ -17,7 +17,7 @@ use threadline_core::history::entry::Entry;
 use threadline_core::history::fact::{Effect, Verdict};
 use threadline_core::id::{ConversationId, Seq, TenantId};
 use threadline_core::provider::{Delta, DeltaStream, Provider, Request};
-use threadline_core::store::{Page, Storage, StoreError};
+use threadline_core::store::{Attendance, Page, Storage, StoreError};
 use threadline_core::tokens::Estimator;
 use threadline_core::tool::{
     Handling, RunRules, Tool, ToolContext, ToolOutcome, ToolResult, ToolSpec,
@@ -29,7 +29,7 @@ use threadline_runtime::{Pace, Runtime, Settled, World};
 use threadline_stores::memory::MemoryStore;
 use threadline_stores::sqlite::{Durability, SqliteOptions, SqliteStore};
 use threadline_testing::clock::ManualClock;
-use threadline_testing::crashing_store::CrashingStore;
+use threadline_testing::crashing_store::{CrashingStore, Faults};
 use threadline_testing::ids::SeededIds;
 use threadline_tools::widgets::notebook::Notebook;
 
@@ -139,7 +139,7 @@ impl Stage {
     /// Goes on elsewhere: the conversation is moved to another store.
     pub(crate) async fn move_away(&mut self) {
         let here = self.open();
-        let lease = here.acquire(self.id, 30_000).await.unwrap();
+        let lease = here.claim(self.id, 30_000, Attendance::Attended).await.unwrap();
         let (mut bytes, ids) = (Vec::new(), SeededIds::new(self.lives));
         let stamp = Stamp { at: self.clock.now(), ids: &ids, counter: &Estimator };
         let moving = export_move(&*here, self.id, None, stamp, &mut bytes, &mut |_| {}).await;
@@ -181,15 +181,15 @@ impl Stage {
         };
         let end = tokio::select! {
             biased;
-            () = store.died() => End::Died,
+            () = store.0.died() => End::Died,
             () = played => End::Played,
         };
-        (end, store.writes())
+        (end, store.0.writes())
     }
 
     /// A life in which all goes well.
     pub(crate) fn live_well(&mut self) -> u64 {
-        let store = CrashingStore::counting(self.open());
+        let store = Faults::none(self.open());
         self.live(store).1
     }
 
@@ -256,7 +256,7 @@ impl Stage {
             Arc::new(SeededIds::new(100 + self.lives)),
             Arc::new(Estimator),
         );
-        let pace = Pace { linger_ms: 0, inbox_ms: 5, stop_ms: 200, ..Pace::default() };
+        let pace = Pace { linger_ms: 0, stop_ms: 200, ..Pace::default() };
         Runtime::new(world.unwrap().with_limits(self.scene.limits).with_pace(pace))
     }
 

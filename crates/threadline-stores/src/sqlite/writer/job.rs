@@ -1,7 +1,7 @@
 //! Jobs for the writer, and what can become of them.
 
 use rusqlite::Connection;
-use threadline_core::store::StoreError;
+use threadline_core::store::{Change, StoreError};
 use tokio::sync::oneshot;
 
 use crate::sqlite::error::{Failure, Gravity, explain, gravity, is_locked};
@@ -10,6 +10,8 @@ use crate::sqlite::error::{Failure, Gravity, explain, gravity, is_locked};
 pub(super) trait Job: Send {
     fn bytes(&self) -> usize;
     fn run(&mut self, connection: &Connection) -> Ran;
+    /// What it changed for subscribers, if it was done.
+    fn change(&self) -> Option<Change>;
     /// Answers with what came of it, or with why the whole transaction came to nothing.
     fn answer(self: Box<Self>, trouble: Option<&Trouble>);
 }
@@ -24,6 +26,7 @@ pub(super) enum Ran {
 pub(super) struct Task<T, F> {
     pub(super) doing: &'static str,
     pub(super) bytes: usize,
+    pub(super) change: Option<Change>,
     pub(super) work: F,
     pub(super) result: Option<Result<T, Failure>>,
     pub(super) reply: oneshot::Sender<Result<T, StoreError>>,
@@ -47,6 +50,10 @@ where
         };
         self.result = Some(result);
         ran
+    }
+
+    fn change(&self) -> Option<Change> {
+        self.change.filter(|_| matches!(self.result, Some(Ok(_))))
     }
 
     fn answer(self: Box<Self>, trouble: Option<&Trouble>) {

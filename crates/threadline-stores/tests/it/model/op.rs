@@ -31,6 +31,12 @@ pub(crate) enum Op {
     Claim { owner: usize, most: usize },
     /// Something is put into an inbox.
     Enqueue { conversation: usize, key: u8, body: u8, due_ms: Option<u64> },
+    /// A message that waits is replaced.
+    Edit { conversation: usize, key: u8, body: u8 },
+    /// A message that waits is withdrawn.
+    Withdraw { conversation: usize, key: u8 },
+    /// The newest conversation is deleted.
+    Delete,
     /// A snapshot is kept.
     Snapshot { conversation: usize, for_good: bool },
     /// A conversation, or some of it, is taken in under a new id.
@@ -113,6 +119,11 @@ fn op() -> impl Strategy<Value = Op> {
             body,
             due_ms
         }),
+        2 => (some.clone(), 0..4_u8, 0..3_u8)
+            .prop_map(|(conversation, key, body)| Op::Edit { conversation, key, body }),
+        2 => (some.clone(), 0..4_u8)
+            .prop_map(|(conversation, key)| Op::Withdraw { conversation, key }),
+        1 => Just(Op::Delete),
         2 => (some.clone(), any::<bool>())
             .prop_map(|(conversation, for_good)| Op::Snapshot { conversation, for_good }),
         3 => take_in.prop_map(|(conversation, cut, origin, waiting, fate)| Op::TakeIn {

@@ -7,7 +7,9 @@ use threadline_core::history::batch::{Batch, Taken};
 use threadline_core::history::{Proposal, Proposed, Stamp};
 use threadline_core::id::{ConversationId, Seq};
 use threadline_core::inbox::{Item, ItemNumber};
-use threadline_core::store::{Lease, Origin, Query, StageId, Storage, StoreError};
+use threadline_core::store::{
+    Attendance, DueFilter, Lease, Origin, Query, StageId, Storage, StoreError,
+};
 use threadline_testing::clock::ManualClock;
 use threadline_testing::ids::SeededIds;
 use threadline_testing::store_suite::facts::{ADA, Words, instructed, item, joins};
@@ -91,6 +93,21 @@ impl Twins {
                 let item = Item { due, ..item(&key_of(key), &text(body)) };
                 self.enqueue(conversation, &item).await;
             }
+            Op::Edit { conversation, key, body } => {
+                let id = self.told[conversation % self.told.len()].id;
+                let item = item(&key_of(key), &text(body));
+                let (left, right) = &self.owners[0];
+                agree("edit", (left.edit(id, &item).await, right.edit(id, &item).await));
+            }
+            Op::Withdraw { conversation, key } => {
+                let (id, key) = (self.told[conversation % self.told.len()].id, key_of(key));
+                let (left, right) = &self.owners[0];
+                let answers = (left.withdraw(id, &key).await, right.withdraw(id, &key).await);
+                if let Some((left, right)) = agree("withdraw", answers) {
+                    assert_eq!(left.state, right.state);
+                }
+            }
+            Op::Delete => self.delete().await,
             Op::Snapshot { conversation, for_good } => self.snapshot(conversation, for_good).await,
             Op::TakeIn { conversation, cut, origin, waiting, fate } => {
                 let source = conversation % self.told.len();
@@ -213,10 +230,31 @@ impl Twins {
         }
     }
 
+    /// Deletes the newest conversation, so that the places of the others stay.
+    async fn delete(&mut self) {
+        let last = self.told.len() - 1;
+        if last == 0 {
+            return;
+        }
+        let id = self.told[last].id;
+        let (left, right) = &self.owners[1];
+        if agree("delete", (left.delete(id).await, right.delete(id).await)).is_some() {
+            self.told.pop();
+            self.batches.retain(|(at, _)| *at != last);
+            self.given.retain(|given| given.leases.0.conversation != id);
+            for told in &mut self.told {
+                told.source = told.source.filter(|source| *source != last);
+            }
+        }
+    }
+
     async fn acquire(&mut self, owner: usize, at: usize, ttl_ms: u64) -> Option<Pair<Lease>> {
         let id = self.told[at].id;
         let (left, right) = &self.owners[owner];
-        let answers = (left.acquire(id, ttl_ms).await, right.acquire(id, ttl_ms).await);
+        let answers = (
+            left.claim(id, ttl_ms, Attendance::Attended).await,
+            right.claim(id, ttl_ms, Attendance::Attended).await,
+        );
         let leases = agree("acquire", answers)?;
         assert_eq!(essence(&leases.0), essence(&leases.1));
         self.given.push(Given { leases: leases.clone(), owner, lives: true });
@@ -227,8 +265,8 @@ impl Twins {
         let id = self.told[at].id;
         let (left, right) = &self.owners[owner];
         let answers = (
-            left.acquire_unattended(id, LONG_MS).await,
-            right.acquire_unattended(id, LONG_MS).await,
+            left.claim(id, LONG_MS, Attendance::Unattended).await,
+            right.claim(id, LONG_MS, Attendance::Unattended).await,
         );
         if let Some(leases) = agree("acquire unattended", answers) {
             assert_eq!(essence(&leases.0), essence(&leases.1));
@@ -270,7 +308,10 @@ impl Twins {
 
     async fn claim(&mut self, owner: usize, most: usize) {
         let (left, right) = &self.owners[owner];
-        let answers = (left.claim(most, LONG_MS).await, right.claim(most, LONG_MS).await);
+        let answers = (
+            left.claim_due(most, LONG_MS, &DueFilter::default()).await,
+            right.claim_due(most, LONG_MS, &DueFilter::default()).await,
+        );
         let Some((left, right)) = agree("claim", answers) else { return };
         let essences = |leases: &[Lease]| leases.iter().map(essence).collect::<Vec<_>>();
         assert_eq!(essences(&left), essences(&right));
@@ -283,7 +324,7 @@ impl Twins {
         let (left, right) = &self.owners[1];
         let answers = (left.enqueue(id, item).await, right.enqueue(id, item).await);
         if let Some((left, right)) = agree("enqueue", answers) {
-            assert_eq!(left.taken, right.taken);
+            assert_eq!(left.state, right.state);
         }
     }
 

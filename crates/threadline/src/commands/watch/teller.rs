@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
 use super::told::Told;
-use super::{ITEMS, LET_BE, LET_BE_CAP, LOOK};
+use super::{ITEMS, LET_BE, LET_BE_CAP};
 use crate::outage::passes;
 use crate::talk::Cast;
 
@@ -72,7 +72,7 @@ impl Teller {
         let watcher = self.runtime.watch(self.id, after);
         match self.whose {
             Whose::Own => watcher.here(),
-            Whose::All => watcher.looking(LOOK),
+            Whose::All => watcher.looking(),
         }
     }
 
