@@ -23,7 +23,6 @@ mod event;
 mod failing;
 mod items;
 mod lately;
-mod offering;
 mod peers;
 mod place;
 pub mod planted;
@@ -49,7 +48,6 @@ use self::asking::Asking;
 use self::calls::{CallText, Running};
 use self::items::{Cancelling, Rewinding};
 use self::lately::Lately;
-use self::offering::Offer;
 use self::peers::Ended;
 use self::place::Landed;
 use self::recapping::RecapItem;
@@ -78,10 +76,6 @@ pub struct Driver {
     inbox: BTreeMap<ItemNumber, Item>,
     /// What was taken here: a list that was read before that still has it.
     taken: Lately<ItemNumber>,
-    /// What goes in at once.
-    offer: Option<Offer>,
-    /// The keys of what went in at once here: a list that was read before that may have them.
-    said: Lately<Arc<str>>,
     /// What is placed and waits for a request; never beside an append under way.
     filled: Option<Filled>,
     /// The append under way.
@@ -172,8 +166,6 @@ impl Driver {
             texts: BTreeMap::new(),
             inbox: BTreeMap::new(),
             taken: Lately::default(),
-            offer: None,
-            said: Lately::default(),
             filled: None,
             appending: None,
             landed: VecDeque::new(),
@@ -244,12 +236,8 @@ impl Driver {
         match event {
             Event::Begin | Event::Due => {}
             Event::Arrived(items) => {
-                let new = items.into_iter().filter(|(number, item)| {
-                    !self.taken.has(number) && !self.said.has(&item.client_key)
-                });
-                self.inbox.extend(new);
+                self.inbox.extend(items.into_iter().filter(|(number, _)| !self.taken.has(number)));
             }
-            Event::Offered(item) => self.offered(item, at, out),
             Event::Appended => self.appended(out),
             Event::NotAppended(setback) => self.not_appended(setback, out),
             Event::Gathered { agent, ticket, gathered } => {

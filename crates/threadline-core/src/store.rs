@@ -232,6 +232,9 @@ pub trait Store: Send + Sync {
     async fn item(&self, id: ConversationId, key: &str) -> Result<Option<Queued>, StoreError>;
 
     /// The items that wait, due or not, in commit order, after a number.
+    ///
+    /// A page ends before an item that a newer version enqueued. A page that begins with one is refused
+    /// ([`StoreError::NewerItem`]); the caller can go on after it.
     async fn waiting(
         &self,
         id: ConversationId,

@@ -168,10 +168,11 @@ pub trait ThreadReader: Send + Sync {
         most: usize,
     ) -> Result<Vec<Seq>, StoreError>;
 
-    /// Up to `most` bytes of an attachment, from an offset; none if no entry of this thread names
-    /// it.
+    /// Returns up to `most` bytes of an attachment that an entry names, from an offset; none if the
+    /// thread has no such entry or the entry does not name it.
     async fn attachment(
         &self,
+        of: Seq,
         digest: Digest,
         offset: u64,
         most: usize,

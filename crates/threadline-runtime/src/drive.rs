@@ -15,11 +15,12 @@ use threadline_core::inbox::{Item, ItemNumber};
 use threadline_core::store::{
     Attendance, Change, Changes, Lease, OpenError, StoreError, open_with_widgets, verified_entries,
 };
+use tokio::sync::Notify;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use crate::door::{Before, Door, Offer};
 use crate::feed::{Feed, News};
-use crate::work::{Done, ITEMS, Work};
+use crate::lease_timer::{LeaseTimer, Renewed};
+use crate::work::{Done, Work, read_inbox};
 use crate::world::World;
 
 /// The longest sleep before the clock is asked again: it may have been set.
@@ -39,17 +40,13 @@ pub struct Drive {
     /// The time of the last entry: to the driver time does not go back, whatever the clock says.
     latest: Timestamp,
     lease: Lease,
-    /// Until when the lease is good as far as this process can tell.
-    lease_good: Instant,
-    /// When it is to be renewed; none while it is.
-    renew_at: Option<Instant>,
+    lease_timer: LeaseTimer,
     work: Work,
     feed: Arc<Feed>,
-    door: Arc<Door>,
-    /// Whether there was a knock that nothing may have come of.
-    knocked: bool,
-    /// What was offered and has no answer yet.
-    offer: Option<Offer>,
+    /// Notified when the inbox should be read.
+    wake: Arc<Notify>,
+    /// Whether it was woken and nothing may have come of it.
+    woken: bool,
     /// Changes of the conversation that others make in the store.
     changes: Box<dyn Changes>,
     /// When to read the inbox again after a read that failed.
@@ -69,6 +66,15 @@ pub struct Drive {
     moved: Vec<Arc<Entry>>,
     rest: Option<Rest>,
     stopped: Option<Stopped>,
+}
+
+/// A lease that was just taken.
+pub(crate) struct Leased {
+    pub(crate) lease: Lease,
+    /// When this process asked for it.
+    pub(crate) requested: Instant,
+    /// Whether a person has the conversation driven.
+    pub(crate) attended: bool,
 }
 
 /// What a step came to.
@@ -100,36 +106,55 @@ pub enum DriveError {
 impl Drive {
     /// Takes the lease of a conversation and opens it, for a person who named it.
     pub async fn open(world: Arc<World>, id: ConversationId) -> Result<Self, DriveError> {
-        Self::begin(world, id, true, Arc::default(), Arc::default()).await
+        Self::begin(world, id, Arc::default(), Arc::default()).await
     }
 
     pub(crate) async fn begin(
         world: Arc<World>,
         id: ConversationId,
-        attended: bool,
         feed: Arc<Feed>,
-        door: Arc<Door>,
+        wake: Arc<Notify>,
     ) -> Result<Self, DriveError> {
-        let now = Instant::now();
+        let (requested, attended) = (Instant::now(), true);
+        let lease = Self::claim(&world, id, attended).await?;
+        let leased = Leased { lease: lease.clone(), requested, attended };
+        let opened = Self::open_leased(Arc::clone(&world), leased, feed, wake).await;
+        if opened.is_err()
+            && let Err(error) = world.store.release(&lease).await
+        {
+            tracing::warn!(target: "History", conversation = %id, %error, "could not release a lease");
+        }
+        opened
+    }
+
+    /// Takes the lease of a conversation.
+    pub(crate) async fn claim(
+        world: &World,
+        id: ConversationId,
+        attended: bool,
+    ) -> Result<Lease, DriveError> {
         let attendance = if attended { Attendance::Attended } else { Attendance::Unattended };
-        let lease = world.store.claim(id, world.pace.lease_ms, attendance).await?;
-        // Before the inbox is read, so that nothing comes in between.
+        Ok(world.store.claim(id, world.pace.lease_ms, attendance).await?)
+    }
+
+    /// Opens a conversation whose lease was taken. On an error the caller still has the lease.
+    pub(crate) async fn open_leased(
+        world: Arc<World>,
+        Leased { lease, requested: now, attended }: Leased,
+        feed: Arc<Feed>,
+        wake: Arc<Notify>,
+    ) -> Result<Self, DriveError> {
+        let id = lease.conversation;
+        // Before the inbox is read, so that no item is missed in between.
         let changes = world.store.subscribe(Some(id));
         let circumstances = Circumstances { attended, predecessor: lease.predecessor };
         // Boxed to keep the futures of all callers small.
-        let (active_at, opening, waiting) = match Box::pin(begin(&world, id, circumstances)).await {
-            Ok(begun) => begun,
-            Err(error) => {
-                world.store.release(&lease).await?;
-                return Err(error.into());
-            }
-        };
+        let (active_at, opening, waiting) = Box::pin(begin(&world, id, circumstances)).await?;
         let driver = Box::new(Driver::new(id, Arc::clone(&world.setting), opening));
         let head = driver.history().head();
         let work = Work::new(Arc::clone(&world), id, Arc::clone(&feed), head);
         let mut drive = Self {
-            lease_good: now + Duration::from_millis(world.pace.lease_ms),
-            renew_at: Some(now + Duration::from_millis(world.pace.lease_ms / 3)),
+            lease_timer: LeaseTimer::new(now, world.pace.lease_ms),
             world,
             conversation: id,
             driver,
@@ -137,9 +162,8 @@ impl Drive {
             lease,
             work,
             feed,
-            door,
-            knocked: false,
-            offer: None,
+            wake,
+            woken: false,
             changes,
             look_at: None,
             looking: false,
@@ -191,32 +215,19 @@ impl Drive {
         }
     }
 
-    /// Takes an item: at once if nothing is under way, else through the inbox. Once this has
-    /// answered it is safe; what follows from it takes steps. Gives the entry that it became, if it
-    /// was taken.
+    /// Enqueues an item, which is durable once this returns. Returns the entry that it became, if it
+    /// was taken before.
     pub async fn submit(&mut self, item: &Item) -> Result<Option<Seq>, DriveError> {
-        if self.rest.is_some() {
-            let (offer, mut answer) = Offer::new(item);
-            self.take_offer(offer);
-            while self.offer.is_some() && self.stopped.is_none() {
-                if let Some(event) = self.next_event().await {
-                    self.tell(event);
-                }
-            }
-            if let Ok(seq) = answer.try_recv() {
-                return Ok(Some(seq));
-            }
-        }
         let queued = self.world.store.enqueue(self.conversation, item).await?;
         self.look();
         Ok(queued.taken())
     }
 
-    /// Waits until there may be something to do again, or until what it was knocked for turned out
-    /// to be nothing.
+    /// Waits until there may be something to do again, or until it was woken and the inbox turned out
+    /// to be empty.
     pub async fn wait(&mut self) -> Result<(), DriveError> {
         while self.rest.is_some() {
-            if !self.looking && std::mem::take(&mut self.knocked) {
+            if !self.looking && std::mem::take(&mut self.woken) {
                 // It may have been for a time that has come.
                 self.tell(Event::Due);
                 break;
@@ -265,33 +276,18 @@ impl Drive {
         self.look_at = None;
     }
 
-    /// Sees to what came, if there was a knock that nobody heard; tells whether there was.
-    pub(crate) fn answer_door(&mut self) -> bool {
-        let knocked = self.door.knocked().now_or_never().is_some();
-        if knocked {
-            self.open_door();
+    /// Reads the inbox if it was woken meanwhile; returns whether it was.
+    pub(crate) fn was_woken(&mut self) -> bool {
+        let woken = self.wake.notified().now_or_never().is_some();
+        if woken {
+            self.wake_up();
         }
-        knocked
+        woken
     }
 
-    fn open_door(&mut self) {
-        self.knocked = true;
-        let Before { inbox, offers } = self.door.open();
-        if inbox {
-            self.look();
-        }
-        for offer in offers {
-            self.take_offer(offer);
-        }
-    }
-
-    /// Offers something to the driver, one at a time.
-    fn take_offer(&mut self, offer: Offer) {
-        if self.offer.is_none() && !self.looking {
-            let item = offer.item.clone();
-            self.offer = Some(offer);
-            self.tell(Event::Offered(item));
-        }
+    fn wake_up(&mut self) {
+        self.woken = true;
+        self.look();
     }
 
     /// When the clock will have come to what is due next, if anything is.
@@ -304,7 +300,7 @@ impl Drive {
     async fn next_event(&mut self) -> Option<Event> {
         loop {
             self.set_alarm();
-            let door = Arc::clone(&self.door);
+            let wake = Arc::clone(&self.wake);
             // However much work there is, leases are renewed, and inboxes are looked into.
             tokio::select! {
                 biased;
@@ -314,8 +310,8 @@ impl Drive {
                         return Some(event);
                     }
                 }
-                () = door.knocked() => {
-                    self.open_door();
+                () = wake.notified() => {
+                    self.wake_up();
                     return None;
                 }
                 change = self.changes.next() => match change {
@@ -329,7 +325,8 @@ impl Drive {
 
     /// Sets the alarm, unless it is set for that time or an earlier one.
     fn set_alarm(&mut self) {
-        if let Some(next) = [self.renew_at, self.look_at, self.wake_at].into_iter().flatten().min()
+        if let Some(next) =
+            [self.lease_timer.renew_at(), self.look_at, self.wake_at].into_iter().flatten().min()
             && self.alarm_at.is_none_or(|set| next < set)
         {
             self.alarm_at = Some(next);
@@ -340,7 +337,7 @@ impl Drive {
     /// Does what is to be done by now; gives what the driver is to know of it.
     fn time_has_come(&mut self) -> Option<Event> {
         let now = Instant::now();
-        if self.renew_at.take_if(|at| *at <= now).is_some() {
+        if self.lease_timer.request_renewal(now) {
             self.work.renew(&self.lease);
         }
         if self.look_at.is_some_and(|at| at <= now) {
@@ -375,7 +372,7 @@ impl Drive {
                 self.looking = false;
                 if let Err(error) = &items {
                     // After a failed read nothing is known about the inbox.
-                    self.knocked = false;
+                    self.woken = false;
                     tracing::warn!(target: "History", conversation = %self.conversation, %error, "could not read the inbox");
                     if error.damage().is_some() {
                         self.stopped = Some(Stopped::Store(error.to_string()));
@@ -397,30 +394,19 @@ impl Drive {
         if let Some((last, _)) = items.last() {
             self.seen = self.seen.max(*last);
         }
-        // A full page may have another after it.
-        self.look_again |= items.len() >= ITEMS;
+        // Only an empty page is the last one.
+        self.look_again |= !items.is_empty();
     }
 
     fn renewed(&mut self, renewed: Result<Lease, StoreError>) -> Option<Event> {
-        let now = Instant::now();
-        let third = Duration::from_millis(self.world.pace.lease_ms / 3);
+        let held = self.lease_timer.answered(Instant::now(), renewed.as_ref().err());
         match renewed {
-            Ok(lease) => {
-                self.lease = lease;
-                self.renew_at = Some(now + third);
-                self.lease_good = now + third * 3;
-                None
-            }
-            Err(StoreError::Fenced(_)) => Some(Event::LeaseLost),
+            Ok(lease) => self.lease = lease,
             Err(error) => {
                 tracing::warn!(target: "History", conversation = %self.conversation, %error, "could not renew the lease");
-                if now >= self.lease_good {
-                    return Some(Event::LeaseLost);
-                }
-                self.renew_at = Some(now + third.min(Duration::from_secs(1)));
-                None
             }
         }
+        (held == Renewed::Lost).then_some(Event::LeaseLost)
     }
 
     /// Tells the driver what happened and does what it says.
@@ -430,27 +416,11 @@ impl Drive {
             self.execute(command);
         }
         self.rest = self.driver.rests();
-        let head = self.driver.history().head();
-        let durable = |offer: &mut Offer| offer.accepted.is_some_and(|seq| seq <= head);
-        if let Some(offer) = self.offer.take_if(durable)
-            && let Some(seq) = offer.accepted
-        {
-            offer.tell_durable(seq);
-        }
     }
 
     fn execute(&mut self, command: Command) {
         match command {
-            Command::Accept(seq) => {
-                if let Some(offer) = &mut self.offer {
-                    offer.accepted = Some(seq);
-                }
-            }
-            Command::Decline => self.offer = None,
-            Command::Withdraw => {
-                self.offer = None;
-                self.work.forget_at_hand();
-            }
+            Command::DropContexts => self.work.forget_at_hand(),
             Command::Append(batch) => self.work.append(&self.lease, batch),
             Command::KeepSnapshot { standing, for_good } => {
                 self.work.keep_snapshot(standing, for_good);
@@ -467,16 +437,16 @@ impl Drive {
             Command::Run(run) => {
                 // A lease that may have run out here may be someone else's by now: whoever took
                 // over counts the call as started.
-                if Instant::now() >= self.lease_good {
-                    self.work.sleep(0, Event::LeaseLost);
-                } else {
+                if self.lease_timer.is_valid(Instant::now()) {
                     self.work.run(run);
+                } else {
+                    self.work.sleep(0, Event::LeaseLost);
                 }
             }
             Command::Reconcile(run) => self.work.reconcile(run),
             Command::ChangeRecorded(call) => {
                 // As with a call: whoever took over counts the change as not made.
-                let is_ours = Instant::now() < self.lease_good;
+                let is_ours = self.lease_timer.is_valid(Instant::now());
                 self.work.answer_change(call, is_ours);
                 if !is_ours {
                     self.work.sleep(0, Event::LeaseLost);
@@ -536,7 +506,7 @@ async fn begin(
     circumstances: Circumstances,
 ) -> Result<(Timestamp, Opening, Vec<(ItemNumber, Item)>), OpenError> {
     let (active_at, opening) = opening(world, id, circumstances).await?;
-    Ok((active_at, opening, world.store.waiting(id, ItemNumber(0), ITEMS).await?))
+    Ok((active_at, opening, read_inbox(&*world.store, id, ItemNumber(0)).await?))
 }
 
 /// What a driver of a conversation begins with, and the time of the last entry. A person who has it

@@ -1,6 +1,7 @@
 //! The feed: what watchers receive, resumable by seq. A slow watcher is cut off, and harms nobody.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use threadline_core::drive::Notice;
@@ -38,6 +39,8 @@ pub struct CutOff(pub Seq);
 #[derive(Default)]
 pub(crate) struct Feed {
     watchers: Mutex<Vec<mpsc::Sender<Arc<News>>>>,
+    /// Whether the runtime has stopped.
+    closed: AtomicBool,
 }
 
 impl Feed {
@@ -54,10 +57,11 @@ impl Feed {
         }
     }
 
-    pub(crate) fn is_watched(&self) -> bool {
+    /// Ends all watchers, those that come later included.
+    pub(crate) fn close(&self) {
         let mut watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
-        watchers.retain(|watcher| !watcher.is_closed());
-        !watchers.is_empty()
+        self.closed.store(true, Ordering::Release);
+        watchers.clear();
     }
 
     pub(crate) fn watch(
@@ -67,10 +71,14 @@ impl Feed {
         after: Seq,
     ) -> Watcher {
         let (sender, receiver) = mpsc::channel(LAG_CAP);
-        self.watchers.lock().unwrap_or_else(PoisonError::into_inner).push(sender);
+        let mut watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.closed.load(Ordering::Acquire) {
+            watchers.push(sender);
+        }
+        drop(watchers);
         let feed = Arc::clone(self);
         Watcher {
-            _feed: feed,
+            feed,
             store,
             conversation,
             receiver,
@@ -89,8 +97,7 @@ impl Feed {
 /// Every entry comes once, in order, without a gap (but see [`Watcher::here`]). Deltas come after the
 /// entry that began their invocation and before the one that ends it, and are not repeated.
 pub struct Watcher {
-    /// The feed lives as long as someone watches.
-    _feed: Arc<Feed>,
+    feed: Arc<Feed>,
     store: Arc<dyn Storage>,
     conversation: ConversationId,
     receiver: mpsc::Receiver<Arc<News>>,
@@ -116,6 +123,9 @@ pub enum WatchError {
     /// The store could not be read.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The runtime has stopped: nothing happens here any more.
+    #[error("the runtime has stopped; watch the conversation with another one")]
+    Stopped,
 }
 
 impl Watcher {
@@ -169,6 +179,9 @@ impl Watcher {
                 biased;
                 published = self.receiver.recv() => match published {
                     Some(news) => self.published = Some(news),
+                    None if self.feed.closed.load(Ordering::Acquire) => {
+                        return Err(WatchError::Stopped);
+                    }
                     None => return Err(CutOff(self.last).into()),
                 },
                 change = next_change(&mut self.changes) => match change {

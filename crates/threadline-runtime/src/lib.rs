@@ -9,10 +9,10 @@
 
 mod at_hand;
 mod change;
-mod door;
 mod drive;
 mod feed;
 mod health;
+mod lease_timer;
 mod redact;
 mod runtime;
 mod thread;

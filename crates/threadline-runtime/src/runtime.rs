@@ -13,15 +13,14 @@ use threadline_core::drive::{Notice, Rest, UnknownName};
 use threadline_core::history::fact::{AgentJoined, InstructionSet};
 use threadline_core::history::{History, Proposal, Refused, Stamp};
 use threadline_core::id::{AgentId, ConversationId, Seq};
-use threadline_core::inbox::{Body, Item};
-use threadline_core::store::StoreError;
+use threadline_core::inbox::Item;
+use threadline_core::store::{Lease, StoreError};
 use threadline_core::tool::Cancel;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
-use crate::door::{Door, Offer};
-use crate::drive::{Drive, DriveError, Stepped};
+use crate::drive::{Drive, DriveError, Leased, Stepped};
 use crate::feed::{Feed, News, Watcher};
 use crate::toolbox::panic_text;
 use crate::world::World;
@@ -47,7 +46,8 @@ struct Shared {
 /// What this process holds of a conversation that is driven or watched here.
 struct Known {
     feed: Arc<Feed>,
-    door: Arc<Door>,
+    /// Wakes the driver to read the inbox.
+    wake: Arc<Notify>,
     /// How often it was poked, and what became of it since.
     state: watch::Sender<State>,
 }
@@ -64,13 +64,6 @@ struct State {
     held_elsewhere: bool,
     /// Where it came to rest, and after how many pokes.
     settled: Option<(u64, Settled)>,
-}
-
-impl State {
-    /// Whether it is at rest, and nothing came since.
-    fn rests(&self) -> bool {
-        matches!(&self.settled, Some((pokes, Settled::Resting(_))) if *pokes == self.pokes)
-    }
 }
 
 /// Where a conversation came to rest.
@@ -158,45 +151,14 @@ impl Runtime {
         Ok(id)
     }
 
-    /// Gives an item to a conversation, where it is safe once this has answered, and has it driven.
-    /// Gives the entry that it became, if it was taken already.
-    ///
-    /// It goes straight into the history of one that is kept at hand here and rests, and else into
-    /// its inbox.
+    /// Enqueues an item, which is durable once this returns, and drives the conversation. Returns the
+    /// entry that the item became, if it was taken before.
     pub async fn submit(&self, id: ConversationId, item: &Item) -> Result<Option<Seq>, StoreError> {
-        if let Some(seq) = self.offer(id, item).await {
-            return Ok(Some(seq));
-        }
         let queued = self.world().store.enqueue(id, item).await?;
         if queued.taken().is_none() {
             self.start(id);
         }
         Ok(queued.taken())
-    }
-
-    /// Offers an input to a driver that rests; gives the entry that it became, if it was taken.
-    async fn offer(&self, id: ConversationId, item: &Item) -> Option<Seq> {
-        if item.due.is_some() || !matches!(item.body, Body::Input(_)) {
-            return None;
-        }
-        let known = lock(&self.0.known).get(&id).cloned()?;
-        let mut answer = None;
-        known.state.send_if_modified(|state| {
-            let rests = state.driven && state.rests();
-            if rests {
-                let (offer, comes) = Offer::new(item);
-                answer = Some(comes);
-                state.pokes += 1;
-                // Whoever sees the number finds the offer.
-                known.door.offer(offer);
-            }
-            rests
-        });
-        tokio::select! {
-            taken = answer? => taken.ok(),
-            // Who drove it may not come to answer any more: the store knows what became of it.
-            () = self.0.stopping.cancelled() => None,
-        }
     }
 
     /// Has a conversation driven in the background until it rests, for a person who named it: that
@@ -213,15 +175,15 @@ impl Runtime {
 
     fn start_for(&self, id: ConversationId, attended: bool) {
         let mut all = lock(&self.0.known);
-        let known = known_of(&mut all, id);
+        let known = self.known_of(&mut all, id);
         let mut drives = false;
         known.state.send_modify(|state| {
             state.pokes += 1;
             state.attended |= attended;
             drives = !std::mem::replace(&mut state.driven, true);
-            // Whoever sees the number finds the poke.
+            // Before the counter is visible, so that a driver that sees it also wakes.
             if !drives {
-                known.door.poke();
+                known.wake.notify_one();
             }
         });
         // The lock keeps `forget` from removing it before it is marked as driven, so that a
@@ -243,18 +205,35 @@ impl Runtime {
         Ok(store.conversation(id).await?.is_due(clock.now()))
     }
 
-    /// Has a conversation driven if something is due.
+    /// Drives a conversation if it is due, now or later: this process waits for the time of its next
+    /// timer, deadline or inbox item.
     pub async fn look(&self, id: ConversationId) -> Result<(), StoreError> {
-        if self.is_due(id).await? {
+        let World { store, clock, .. } = &**self.world();
+        let conversation = store.conversation(id).await?;
+        let waits = conversation.due_at.is_some() && conversation.hold.is_none();
+        if conversation.is_due(clock.now()) || (waits && !self.is_driven(id)) {
             self.start(id);
         }
         Ok(())
     }
 
+    /// Whether a task of this process drives a conversation, or waits for its time.
+    fn is_driven(&self, id: ConversationId) -> bool {
+        lock(&self.0.known).get(&id).is_some_and(|known| known.state.borrow().driven)
+    }
+
+    /// Whether [`stop`](Self::stop) was called.
+    pub fn is_stopped(&self) -> bool {
+        self.0.stopping.is_cancelled()
+    }
+
     /// Waits until a conversation that was started here rests, or cannot be driven.
     pub async fn settled(&self, id: ConversationId) -> Settled {
-        let known = self.known(id);
-        let mut state = known.state.subscribe();
+        let subscribed = lock(&self.0.known).get(&id).map(|known| {
+            // Under the lock, so that `forget` sees the subscriber.
+            (Arc::clone(known), known.state.subscribe())
+        });
+        let Some((known, mut state)) = subscribed else { return Settled::Resting(Rest::Idle) };
         let settled = loop {
             {
                 let state = state.borrow_and_update();
@@ -278,23 +257,21 @@ impl Runtime {
 
     /// Whether a conversation that was started here is not driven because another process drives it.
     pub fn is_held_elsewhere(&self, id: ConversationId) -> bool {
-        self.known(id).state.borrow().held_elsewhere
+        lock(&self.0.known).get(&id).is_some_and(|known| known.state.borrow().held_elsewhere)
     }
 
     /// Watches a conversation: what is stored after an entry, then what is new in this process.
     pub fn watch(&self, id: ConversationId, after: Seq) -> Watcher {
-        self.known(id).feed.watch(Arc::clone(&self.world().store), id, after)
+        let mut all = lock(&self.0.known);
+        // Under the lock, so that `forget` sees the watcher.
+        self.known_of(&mut all, id).feed.watch(Arc::clone(&self.world().store), id, after)
     }
 
     /// Opens a conversation to be driven by hand, step by step.
     pub async fn drive(&self, id: ConversationId) -> Result<Drive, DriveError> {
-        self.drive_for(id, true).await
-    }
-
-    async fn drive_for(&self, id: ConversationId, attended: bool) -> Result<Drive, DriveError> {
-        let known = self.known(id);
-        let (feed, door) = (Arc::clone(&known.feed), Arc::clone(&known.door));
-        Drive::begin(Arc::clone(self.world()), id, attended, feed, door).await
+        let known = self.known_of(&mut lock(&self.0.known), id);
+        let (feed, wake) = (Arc::clone(&known.feed), Arc::clone(&known.wake));
+        Drive::begin(Arc::clone(self.world()), id, feed, wake).await
     }
 
     /// Ends all driving for good, and gives the leases back. What is recorded is safe; what was
@@ -307,10 +284,31 @@ impl Runtime {
         if tokio::time::timeout(Duration::from_millis(STOP_MS), ended).await.is_err() {
             tasks.shutdown().await;
         }
+        for known in lock(&self.0.known).values() {
+            known.feed.close();
+        }
     }
 
-    fn known(&self, id: ConversationId) -> Arc<Known> {
-        known_of(&mut lock(&self.0.known), id)
+    /// What this process holds of a conversation, created if it holds nothing yet.
+    fn known_of(
+        &self,
+        all: &mut BTreeMap<ConversationId, Arc<Known>>,
+        id: ConversationId,
+    ) -> Arc<Known> {
+        if let Some(known) = all.get(&id) {
+            return Arc::clone(known);
+        }
+        // Watchers and drives by hand end without a word; this keeps what they leave in proportion.
+        if all.len().is_power_of_two() {
+            all.retain(|_, known| known.is_in_use(false));
+        }
+        let state = watch::Sender::new(State::default());
+        let known = Arc::new(Known { feed: Arc::default(), wake: Arc::default(), state });
+        if self.is_stopped() {
+            known.feed.close();
+        }
+        all.insert(id, Arc::clone(&known));
+        known
     }
 
     /// Drives a conversation until it rests and nobody needs it any more.
@@ -341,10 +339,6 @@ impl Runtime {
                 state.settled = Some((pokes, settled));
                 done = state.pokes == pokes || self.0.stopping.is_cancelled();
                 state.driven = !done;
-                if done {
-                    // What was offered too late for this driver is declined.
-                    drop(known.door.open());
-                }
             });
             if done {
                 break;
@@ -362,36 +356,34 @@ impl Runtime {
         settled: &mut u64,
     ) -> Result<Option<Rest>, DriveError> {
         let attended = known.state.borrow().attended;
-        let mut drive = self.drive_for(id, attended).await?;
-        known.state.send_modify(|state| state.held_elsewhere = false);
-        let driven = caught(self.drive_on(&mut drive, known, settled)).await;
-        if let Err(panic @ DriveError::Panicked(_)) = driven {
-            // What is durable is whole: whoever drives it next goes on from there.
-            if let Err(error) = caught(async { Ok(drive.release().await?) }).await {
-                tracing::warn!(target: "History", conversation = %id, %error, "kept a lease");
-            }
-            return Err(panic);
-        }
-        let rest = match driven {
-            Ok(rest) => rest,
+        let requested = Instant::now();
+        let lease = Drive::claim(self.world(), id, attended).await?;
+        let (feed, wake) = (Arc::clone(&known.feed), Arc::clone(&known.wake));
+        let leased = Leased { lease: lease.clone(), requested, attended };
+        let opened = caught(Drive::open_leased(Arc::clone(self.world()), leased, feed, wake)).await;
+        let mut drive = match opened {
+            Ok(drive) => drive,
             Err(error) => {
-                // Others need not wait until the lease expires. A lost lease is not touched.
-                self.give_back(drive).await;
+                self.release(lease).await;
                 return Err(error);
             }
         };
+        known.state.send_modify(|state| state.held_elsewhere = false);
+        let driven = caught(self.drive_on(&mut drive, known, settled)).await;
         let wakes_at = drive.wakes_at();
-        self.give_back(drive).await;
+        // Everything durable is whole, also after a panic: the next driver goes on from there.
+        let ended = caught(async { Ok(drive.end().await) }).await;
+        self.release(ended.unwrap_or(lease)).await;
+        let rest = driven?;
         match rest {
             Some(rest) => self.wait_without_lease(known, *settled, rest, wakes_at).await,
             None => Ok(Some(Rest::Idle)),
         }
     }
 
-    /// Releases the lease of a conversation. If the store fails, a background task tries again until
-    /// the lease expires: a lease that is not released blocks every driver, this process included.
-    async fn give_back(&self, drive: Drive) {
-        let lease = drive.end().await;
+    /// Releases a lease. If the store fails, a background task tries again until the lease expires: a
+    /// lease that is not released blocks every driver, this process included.
+    async fn release(&self, lease: Lease) {
         let Err(error) = self.world().store.release(&lease).await else { return };
         let (id, runtime) = (lease.conversation, self.clone());
         tracing::warn!(target: "History", conversation = %id, %error, "could not give a lease back");
@@ -428,7 +420,7 @@ impl Runtime {
                 Stepped::Moved(_) => continue,
                 Stepped::Blocked(rest) => rest,
             };
-            if drive.answer_door() {
+            if drive.was_woken() {
                 continue;
             }
             *settled = pokes;
@@ -470,27 +462,27 @@ impl Runtime {
         }
     }
 
-    /// Drops the state of a conversation that is neither driven nor watched. A failure is kept until
-    /// a caller of [`Runtime::settled`] has seen it.
+    /// Drops the state of a conversation that is not in use any more.
     fn forget(&self, id: ConversationId, known: &Arc<Known>, failure_seen: bool) {
         let mut all = lock(&self.0.known);
-        let state = known.state.borrow();
-        let failed = matches!(state.settled, Some((_, Settled::Failed(_))));
-        let holds = state.driven || (failed && !failure_seen);
-        drop(state);
         let is_held = all.get(&id).is_some_and(|held| Arc::ptr_eq(held, known));
-        if is_held && !holds && known.state.receiver_count() == 0 && !known.feed.is_watched() {
+        if is_held && !known.is_in_use(failure_seen) {
             all.remove(&id);
         }
     }
 }
 
-fn known_of(all: &mut BTreeMap<ConversationId, Arc<Known>>, id: ConversationId) -> Arc<Known> {
-    let make = || {
-        let state = watch::Sender::new(State::default());
-        Arc::new(Known { feed: Arc::default(), door: Arc::default(), state })
-    };
-    Arc::clone(all.entry(id).or_insert_with(make))
+impl Known {
+    /// Whether someone drives or watches the conversation, or waits for it to settle. A failure is kept
+    /// until a caller of [`Runtime::settled`] has seen it.
+    fn is_in_use(&self, failure_seen: bool) -> bool {
+        let state = self.state.borrow();
+        let failed = matches!(state.settled, Some((_, Settled::Failed(_))));
+        state.driven
+            || (failed && !failure_seen)
+            || self.state.receiver_count() > 0
+            || Arc::strong_count(&self.feed) > 1
+    }
 }
 
 /// What comes of driving; a panic is an error, too.

@@ -109,18 +109,15 @@ impl ThreadReader for StoredThread {
 
     async fn attachment(
         &self,
+        of: Seq,
         digest: Digest,
         offset: u64,
         most: usize,
     ) -> Result<Option<Vec<u8>>, StoreError> {
-        let mut from = Seq(1);
-        loop {
-            let entries = self.page(from, Direction::Forward, PAGE).await?;
-            let Some(last) = entries.last().map(|entry| entry.seq) else { return Ok(None) };
-            if entries.iter().any(|entry| entry.attachments().contains(&digest)) {
-                return self.store.blob(digest, offset, most).await.map(Some);
-            }
-            from = last.next();
+        let entry = self.entry(of).await?;
+        if !entry.is_some_and(|entry| entry.attachments().contains(&digest)) {
+            return Ok(None);
         }
+        self.store.blob(digest, offset, most).await.map(Some)
     }
 }

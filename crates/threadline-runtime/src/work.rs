@@ -15,7 +15,7 @@ use threadline_core::inbox::{Item, ItemNumber};
 use threadline_core::provider::{Delta, DeltaStream, ProviderError, Request};
 use threadline_core::redact::Secrets;
 use threadline_core::store::{
-    Lease, Recall, StoreError, gather_recap, past_with_widgets, read_media,
+    Lease, Recall, Storage, StoreError, gather_recap, past_with_widgets, read_media,
 };
 use threadline_core::tool::{Cancel, FileLog, Progress, ProgressReport, ToolContext};
 use tokio::sync::{mpsc, oneshot};
@@ -30,10 +30,28 @@ use crate::toolbox::kept;
 use crate::world::World;
 
 /// How many items of an inbox are read at a time.
-pub(crate) const ITEMS: usize = 256;
+const ITEMS: usize = 256;
 /// How far the last snapshot may lie behind while a conversation is driven: so many entries are
 /// folded in a fraction of the time that keeping a snapshot for each turn would take.
 const SNAPSHOT_GAP: u64 = 256;
+
+/// Reads the items of an inbox after a number; only an empty page is the last one. Items of a newer
+/// version stay where they are.
+pub(crate) async fn read_inbox(
+    store: &dyn Storage,
+    id: ConversationId,
+    mut after: ItemNumber,
+) -> Result<Vec<(ItemNumber, Item)>, StoreError> {
+    loop {
+        match store.waiting(id, after, ITEMS).await {
+            Err(StoreError::NewerItem { item, .. }) => {
+                tracing::warn!(target: "History", conversation = %id, item = item.0, "left an item of a newer version in the inbox");
+                after = item;
+            }
+            items => return items,
+        }
+    }
+}
 
 /// Something that was under way and is done.
 pub(crate) enum Done {
@@ -188,7 +206,7 @@ impl Work {
 
     pub(crate) fn read_inbox(&self, after: ItemNumber) {
         let (world, id) = (Arc::clone(&self.world), self.conversation);
-        self.push(async move { Done::Inbox(world.store.waiting(id, after, ITEMS).await) });
+        self.push(async move { Done::Inbox(read_inbox(&*world.store, id, after).await) });
     }
 
     pub(crate) fn renew(&self, lease: &Lease) {

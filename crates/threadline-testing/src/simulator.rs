@@ -70,8 +70,8 @@ pub struct Directed {
     pub class: Class,
     /// Whether it is one of several agents that call each other and wait.
     pub team: bool,
-    /// Whether drivers stay at hand while they rest, and are offered what is said.
-    pub offers: bool,
+    /// Whether drivers stay for a while after they came to rest.
+    pub lingers: bool,
 }
 
 /// What came of a run.

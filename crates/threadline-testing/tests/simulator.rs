@@ -112,16 +112,16 @@ fn seeds() {
 
 /// A fixed conversation of one agent with so many calls at once, in which nothing goes wrong.
 const fn alone(calls: u32, class: Class) -> Directed {
-    Directed { fault: None, at: 0, calls, class, team: false, offers: false }
+    Directed { fault: None, at: 0, calls, class, team: false, lingers: false }
 }
 
-/// One agent with calls, one to whom all is said at once, and several who call each other and wait.
+/// One agent with calls, one whose driver stays for a while, and several who call each other and wait.
 const FIXED: [Directed; 6] = [
     alone(1, Class::Once),
     alone(1, Class::Idempotent),
     alone(3, Class::Once),
     alone(3, Class::Idempotent),
-    Directed { offers: true, ..alone(1, Class::Once) },
+    Directed { lingers: true, ..alone(1, Class::Once) },
     Directed { team: true, ..alone(1, Class::Idempotent) },
 ];
 
@@ -138,7 +138,7 @@ fn every_fault_at_every_place() {
         assert!(calm.failure.is_none(), "{:?}", calm.failure);
         assert!(calm.boundaries > 50, "{} places are too few", calm.boundaries);
         let marks = if fixed.team { TEAM } else { &[] };
-        for mark in marks.iter().chain(fixed.offers.then_some(&Mark::Offered)) {
+        for mark in marks {
             assert!(calm.coverage.of(*mark) > 0, "it lacks: {}", mark.name());
         }
         for fault in Fault::ALL {

@@ -68,6 +68,7 @@ impl ThreadReader for Nothing {
 
     async fn attachment(
         &self,
+        _of: Seq,
         _digest: Digest,
         _offset: u64,
         _most: usize,

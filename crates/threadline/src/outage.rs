@@ -60,6 +60,7 @@ pub(crate) fn passes(error: &anyhow::Error) -> bool {
         | StoreError::OnHold { .. }
         | StoreError::KeyConflict { .. }
         | StoreError::ItemGone { .. }
+        | StoreError::NewerItem { .. }
         | StoreError::NoItem { .. }
         | StoreError::NotWaiting { .. }
         | StoreError::Shared { .. }

@@ -93,6 +93,7 @@ fn hint(error: &anyhow::Error) -> Option<&'static str> {
         | StoreError::Conflict { .. }
         | StoreError::KeyConflict { .. }
         | StoreError::ItemGone { .. }
+        | StoreError::NewerItem { .. }
         | StoreError::NoItem { .. }
         | StoreError::NotWaiting { .. }
         | StoreError::Shared { .. }

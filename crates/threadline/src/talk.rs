@@ -288,6 +288,7 @@ impl Talk {
                 }
                 Ok(news) => self.see(&news),
                 Err(WatchError::CutOff(_)) => self.watch_again(),
+                Err(error @ WatchError::Stopped) => return Err(error.into()),
                 Err(error @ WatchError::Store(_)) => {
                     self.outage.note(error.into())?;
                     sleep(LOOK_ELSEWHERE).await;
@@ -351,7 +352,9 @@ impl Talk {
                 match news {
                     Ok(news) => self.draw(&news, screen)?,
                     Err(WatchError::CutOff(_)) => self.watch_again(),
-                    Err(error @ WatchError::Store(_)) => return Err(error.into()),
+                    Err(error @ (WatchError::Store(_) | WatchError::Stopped)) => {
+                        return Err(error.into());
+                    }
                 }
                 return Ok(None);
             }

@@ -76,6 +76,11 @@ pub enum AskError {
     /// The conversation cannot be driven here. It goes on where it can.
     #[error(transparent)]
     Drive(#[from] Arc<DriveError>),
+    /// The runtime was stopped. What was said is durable, and another runtime goes on with it.
+    #[error(
+        "the runtime has stopped; the message is recorded and another runtime can go on with it"
+    )]
+    Stopped,
 }
 
 /// The entry that an inbox item became, if it was taken.
@@ -110,6 +115,9 @@ pub async fn ask(runtime: &Runtime, id: ConversationId, text: &str) -> Result<En
                 return Ok(Ending::Ended { reason, detail });
             }
             Some(ItemState::Waiting) | None => {}
+        }
+        if runtime.is_stopped() {
+            return Err(AskError::Stopped);
         }
         changed(&mut *changes, LOOK_AGAIN).await;
     }

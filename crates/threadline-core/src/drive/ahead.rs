@@ -30,8 +30,6 @@ pub(super) struct Filled {
     pub(super) moves: Vec<Move>,
     /// Whether it is to be appended at once: then it waits for nothing.
     pub(super) urgent: bool,
-    /// The key of what goes in with it without having been in the inbox.
-    pub(super) offered: Option<Arc<str>>,
     pub(super) contents: Contents,
 }
 
@@ -55,8 +53,8 @@ impl Filled {
     pub(super) fn urgent(proposed: Proposed, widgets: Widgets, moves: Vec<Move>) -> Self {
         let Proposed { batch, history } = proposed;
         let (batch, texts) = (Arc::new(batch), BTreeMap::new());
-        let (offered, contents) = (None, Contents::Completions);
-        Self { batch, history, widgets, texts, moves, urgent: true, offered, contents }
+        let (urgent, contents) = (true, Contents::Completions);
+        Self { batch, history, widgets, texts, moves, urgent, contents }
     }
 
     /// Whether an agent stands elsewhere once it is durable.

@@ -73,7 +73,7 @@ impl Driver {
     /// The append under way is durable: now it counts, and what it allows may begin.
     pub(super) fn appended(&mut self, out: &mut Vec<Command>) {
         let Some(Appending { filled, .. }) = self.appending.take() else { return };
-        let Filled { batch, history, widgets, moves, offered, .. } = filled;
+        let Filled { batch, history, widgets, moves, .. } = filled;
         self.history = history;
         self.widgets = widgets;
         for taken in &batch.taken {
@@ -82,9 +82,6 @@ impl Driver {
             }
             self.inbox.remove(&taken.item);
             self.taken.note(taken.item);
-        }
-        if let Some(key) = offered {
-            self.offer_is_durable(key);
         }
         if batch.entries.iter().any(|placed| matches!(placed.entry.fact, Fact::Rewound(_))) {
             // What was open is settled in the same batch.
@@ -133,7 +130,6 @@ impl Driver {
             Setback::Fenced if planted!(IgnoreFence) => self.appended(out),
             Setback::AnswerLost(_) if planted!(BlindRetry) => self.appending = None,
             Setback::Fenced => self.stop(Stopped::LeaseLost, out),
-            Setback::Never(_) if appending.filled.offered.is_some() => self.withdraw_offer(out),
             Setback::ItemGone(gone) => match appending.filled.contents {
                 Contents::Messages => self.drop_batch(gone, out),
                 Contents::Derived | Contents::Completions => self.stop(unexpected(gone), out),
@@ -162,7 +158,7 @@ impl Driver {
         for agent in unsent.map(|(agent, _)| *agent).collect::<Vec<_>>() {
             self.give_up(agent, out);
         }
-        out.push(Command::Withdraw);
+        out.push(Command::DropContexts);
     }
 
     pub(super) fn append_again(&mut self, out: &mut Vec<Command>) {

@@ -24,13 +24,8 @@ use crate::widget::Widgets;
 pub enum Command {
     /// Append a batch under the lease, and tell what became of it. There is one at a time.
     Append(Arc<Batch>),
-    /// What was offered is placed: whoever said it is answered once this entry is durable.
-    Accept(Seq),
-    /// What was offered is not taken: it belongs into the inbox.
-    Decline,
-    /// What was accepted was refused by the store and belongs into the inbox; what was read of the
-    /// batch that it was in never came to be.
-    Withdraw,
+    /// Drop cached contexts: the store refused the batch that they were built on.
+    DropContexts,
     /// Keep a snapshot; that it could not be kept is no failure.
     KeepSnapshot {
         /// What it is of.

@@ -23,8 +23,6 @@ pub enum Event {
     Begin,
     /// Items wait in the inbox; those it knows already are passed over.
     Arrived(Vec<(ItemNumber, Item)>),
-    /// Someone says something: it goes in at once or is declined.
-    Offered(Item),
     /// The append under way is durable.
     Appended,
     /// The append under way is not known to be durable.
@@ -181,6 +179,7 @@ impl From<StoreError> for Setback {
             | StoreError::Held { .. }
             | StoreError::OnHold { .. }
             | StoreError::KeyConflict { .. }
+            | StoreError::NewerItem { .. }
             | StoreError::NoItem { .. }
             | StoreError::NotWaiting { .. }
             | StoreError::Shared { .. }

@@ -55,9 +55,7 @@ impl Driver {
             }
             // What stops a turn is taken once that has ended, whoever it would mean by then.
             let stops = self.cancelling.values().any(|cancelling| cancelling.item == Some(number));
-            // The same may have been put there by whoever offered it and had no answer.
-            let goes_in = sheet.offered.as_ref() == Some(&item.client_key);
-            if stops || goes_in || sheet.draft.takes(number) {
+            if stops || sheet.draft.takes(number) {
                 continue;
             }
             let agent = item.to.or_else(|| sheet.draft.history().state().primary());

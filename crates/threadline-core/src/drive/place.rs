@@ -102,8 +102,6 @@ pub(super) struct Sheet<'a> {
     pub(super) full: bool,
     /// Whether it is to be appended at once.
     pub(super) urgent: bool,
-    /// The key of what goes in with it without having been in the inbox.
-    pub(super) offered: Option<Arc<str>>,
     pub(super) contents: Contents,
 }
 
@@ -268,7 +266,6 @@ impl Sheet<'_> {
             texts: self.texts,
             moves: self.moves,
             urgent: self.urgent || self.full,
-            offered: self.offered,
             contents: self.contents,
         })
     }
@@ -332,7 +329,6 @@ impl Driver {
             Err(refused) => return self.stop(Stopped::Store(chain_of(&refused)), out),
         };
         self.place_workspace(&mut sheet);
-        self.place_offer(&mut sheet, out);
         loop {
             let before = sheet.placed();
             self.place_landed(&mut sheet, out);
@@ -369,22 +365,10 @@ impl Driver {
         // What settles a copy makes it one that can be driven: that must be durable first.
         let (full, urgent) = (false, self.history.is_copy());
         Ok(match self.filled.take() {
-            Some(Filled { batch, history, widgets, texts, moves, offered, contents, .. }) => {
+            Some(Filled { batch, history, widgets, texts, moves, contents, .. }) => {
                 let proposed = Proposed { batch: Arc::unwrap_or_clone(batch), history };
                 let draft = proposed.reopen(stamp);
-                Sheet {
-                    draft,
-                    widgets,
-                    texts,
-                    at,
-                    counter,
-                    ids,
-                    moves,
-                    full,
-                    urgent,
-                    offered,
-                    contents,
-                }
+                Sheet { draft, widgets, texts, at, counter, ids, moves, full, urgent, contents }
             }
             None => Sheet {
                 draft: self.history.draft(stamp)?,
@@ -396,7 +380,6 @@ impl Driver {
                 moves: Vec::new(),
                 full,
                 urgent,
-                offered: None,
                 contents: Contents::Derived,
             },
         })

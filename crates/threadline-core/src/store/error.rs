@@ -81,6 +81,15 @@ pub enum StoreError {
         item: ItemNumber,
     },
 
+    /// Update Threadline, or skip the item: a newer version enqueued it.
+    #[error("inbox item {} of conversation {id} is of a newer version of threadline", .item.0)]
+    NewerItem {
+        /// The conversation.
+        id: ConversationId,
+        /// The item.
+        item: ItemNumber,
+    },
+
     /// Check the key: no item of the conversation has it.
     #[error("conversation {id} has no inbox item with the client key {key:?}")]
     NoItem {
@@ -219,6 +228,7 @@ impl StoreError {
             | Self::OnHold { .. }
             | Self::KeyConflict { .. }
             | Self::ItemGone { .. }
+            | Self::NewerItem { .. }
             | Self::NoItem { .. }
             | Self::NotWaiting { .. }
             | Self::Shared { .. }

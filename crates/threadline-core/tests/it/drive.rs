@@ -2,7 +2,6 @@
 //! happens while a filled sheet waits for it.
 
 mod desk;
-mod offers;
 
 use threadline_core::drive::{Event, Setback};
 use threadline_core::history::fact::{AgentJoined, Input};

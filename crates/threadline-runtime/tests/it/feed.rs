@@ -1,6 +1,7 @@
 //! What watchers receive.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use threadline_core::clock::Clock as _;
@@ -175,5 +176,45 @@ async fn no_delta_comes_after_the_entry_of_its_answer() {
         };
         let (_, deltas) = tokio::join!(say, watch);
         assert!(deltas >= 40, "all of the answer came as deltas: {deltas}");
+    }
+}
+
+#[tokio::test]
+async fn watchers_end_when_the_runtime_stops() {
+    let house = house("turn else\n say Hello there.").await;
+    let mut watcher = house.runtime.watch(house.id, Seq::ZERO);
+    house.say("k1", "one").await;
+    house.runtime.stop().await;
+    let mut later = house.runtime.watch(house.id, Seq::ZERO);
+    for watcher in [&mut watcher, &mut later] {
+        let end = async {
+            loop {
+                match watcher.next().await {
+                    Ok(_) => {}
+                    Err(error) => break error,
+                }
+            }
+        };
+        let end = timeout(Duration::from_secs(10), end).await.expect("it ends");
+        assert!(matches!(end, WatchError::Stopped), "{end}");
+        assert_eq!(watcher.last(), Seq(5), "after everything that is stored");
+    }
+}
+
+/// Whoever watches while another waits for the end of a turn sees the next turn.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_watcher_that_comes_while_a_conversation_is_forgotten_misses_nothing() {
+    let house = Arc::new(house("turn else\n say Hello there.").await);
+    for round in 0..100 {
+        let forgetting = {
+            let house = Arc::clone(&house);
+            tokio::spawn(async move { house.rest().await })
+        };
+        let mut watcher = house.runtime.watch(house.id, Seq::ZERO);
+        forgetting.await.unwrap();
+        house.say(&format!("k{round}"), "one").await;
+        let last = house.store.conversation(house.id).await.unwrap().head;
+        let seen = timeout(Duration::from_secs(10), entries(&mut watcher, last)).await;
+        assert!(seen.is_ok(), "round {round}");
     }
 }

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use threadline_core::drive::{Limits, Stopped};
 use threadline_core::history::fact::{Fact, Input, Status};
 use threadline_core::inbox::Body;
-use threadline_core::store::{Storage, StoreError};
-use threadline_runtime::{DriveError, Stepped};
+use threadline_core::store::{Layer, Layered, Operation, Storage, StoreError};
+use threadline_runtime::{DriveError, Settled, Stepped};
 use tokio::time::timeout;
 
 use crate::house::{house, runtime};
@@ -130,4 +131,46 @@ async fn a_runtime_that_stops_gives_its_leases_back() {
     let second = runtime(script, &store, &house.clock, &house.effects, Limits::default());
     second.drive(house.id).await.unwrap().run().await.unwrap();
     assert!(house.story().await.ends_with("assistant: Here it is."));
+}
+
+/// A store whose inbox cannot be read, or panics when it is.
+struct NoInbox {
+    inner: Arc<dyn Storage>,
+    panics: bool,
+}
+
+#[async_trait]
+impl Layer for NoInbox {
+    fn inner(&self) -> &dyn Storage {
+        &*self.inner
+    }
+
+    async fn around<T: Send>(
+        &self,
+        operation: Operation,
+        call: impl Future<Output = Result<T, StoreError>> + Send,
+    ) -> Result<T, StoreError> {
+        match operation.name {
+            "waiting" if self.panics => panic!("as the test has it"),
+            "waiting" => Err(StoreError::Full),
+            _ => call.await,
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_conversation_that_cannot_be_opened_is_released() {
+    for panics in [false, true] {
+        let house = house(SCRIPT).await;
+        let store: Arc<dyn Storage> =
+            Arc::new(Layered(NoInbox { inner: Arc::clone(&house.store), panics }));
+        let failing = runtime(SCRIPT, &store, &house.clock, &house.effects, Limits::default());
+        failing.start(house.id);
+        assert!(matches!(failing.settled(house.id).await, Settled::Failed(_)));
+        assert_eq!(house.store.holder(house.id).await.unwrap(), None);
+        if !panics {
+            assert!(failing.drive(house.id).await.is_err());
+            assert_eq!(house.store.holder(house.id).await.unwrap(), None);
+        }
+    }
 }

@@ -1,5 +1,7 @@
 //! Agents that wait, and agents that are woken.
 
+use std::time::Duration;
+
 use insta::assert_snapshot;
 use threadline_core::drive::{Limits, Rest};
 use threadline_core::history::fact::{Fact, Input, Sender, Status};
@@ -7,7 +9,7 @@ use threadline_core::id::AgentId;
 use threadline_core::inbox::{Body, Command, Item, Mode};
 
 use crate::agents::office;
-use crate::house::{House, item};
+use crate::house::{House, item, runtime};
 
 const HOUR_MS: u64 = 3_600_000;
 
@@ -259,4 +261,30 @@ async fn the_timers_of_an_agent_leave_with_it() {
     assert_eq!(woken(&house).await, 0);
     // Whoever looks for what is due does not find it again and again.
     assert_eq!(house.store.conversation(house.id).await.unwrap().sums.wake_at, None);
+}
+
+/// An application that only looks after a restart need not know when the next timer is due.
+#[tokio::test(start_paused = true)]
+async fn a_timer_fires_after_a_restart_although_nobody_does_more_than_look() {
+    let script = r#"
+        turn when begin
+          call set_timer {"text":"look again","seconds":3600}
+        then
+          say {result}
+        turn when "look again"
+          say looked
+        "#;
+    let mut house = office(script, Limits::default()).await;
+    assert_eq!(house.say("k1", "begin").await, Rest::Idle);
+    house.runtime.stop().await;
+    house.runtime = runtime(script, &house.store, &house.clock, &house.effects, Limits::default());
+    for _ in 0..3 {
+        house.runtime.look(house.id).await.unwrap();
+    }
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(woken(&house).await, 0);
+    house.clock.advance_ms(HOUR_MS);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(woken(&house).await, 1);
+    assert_eq!(house.rest().await, Rest::Idle);
 }

@@ -1,14 +1,17 @@
 //! Turns that go as they should.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 
+use async_trait::async_trait;
 use insta::assert_snapshot;
-use threadline_core::drive::Rest;
+use threadline_core::drive::{Limits, Rest};
 use threadline_core::history::fact::Input;
 use threadline_core::inbox::{Body, Command, ItemNumber, Mode};
+use threadline_core::store::{Access, Layer, Layered, Operation, Storage, StoreError};
 use threadline_runtime::Stepped;
 
-use crate::house::{assistant, house, item};
+use crate::house::{assistant, house, item, runtime};
 
 #[tokio::test]
 async fn an_input_is_answered() {
@@ -157,4 +160,58 @@ async fn an_agent_that_names_a_tool_or_widget_that_does_not_exist_cannot_join() 
     let story = house.story().await;
     assert!(story.contains(r#"did you mean "write"?"#), "{story}");
     assert!(!story.contains("joins"), "{story}");
+}
+
+/// Counts the calls that write to a store.
+struct Counting {
+    inner: Arc<dyn Storage>,
+    writes: Arc<Mutex<BTreeMap<&'static str, u32>>>,
+}
+
+#[async_trait]
+impl Layer for Counting {
+    fn inner(&self) -> &dyn Storage {
+        &*self.inner
+    }
+
+    async fn around<T: Send>(
+        &self,
+        operation: Operation,
+        call: impl Future<Output = Result<T, StoreError>> + Send,
+    ) -> Result<T, StoreError> {
+        if operation.access != Access::Read {
+            *self.writes.lock().unwrap().entry(operation.name).or_default() += 1;
+        }
+        call.await
+    }
+}
+
+/// What ARCHITECTURE.md says of the transactions of a turn.
+#[tokio::test]
+async fn a_turn_with_a_call_takes_five_transactions_beside_its_lease() {
+    let script = "turn else\n call pay {}\nthen\n say {results}";
+    let house = house(script).await;
+    let writes = Arc::default();
+    let counting = Counting { inner: Arc::clone(&house.store), writes: Arc::clone(&writes) };
+    let store: Arc<dyn Storage> = Arc::new(Layered(counting));
+    let runtime = runtime(script, &store, &house.clock, &house.effects, Limits::default());
+    let mut counts = Vec::new();
+    let mut count = || counts.push(format!("{:?}", std::mem::take(&mut *writes.lock().unwrap())));
+    let mut drive = runtime.drive(house.id).await.unwrap();
+    count();
+    for key in ["k1", "k2"] {
+        let said = item(key, Mode::Queue, Body::Input(Input::from_person("go")));
+        drive.submit(&said).await.unwrap();
+        assert_eq!(drive.run().await.unwrap(), Rest::Idle);
+        count();
+    }
+    drive.release().await.unwrap();
+    count();
+    // The first turn also uploads the catalogue of tools.
+    assert_snapshot!(counts.join("\n"), @r#"
+    {"claim": 1}
+    {"append": 4, "begin_upload": 1, "enqueue": 1, "finish_upload": 1, "upload": 1}
+    {"append": 4, "enqueue": 1}
+    {"keep_snapshot": 1, "release": 1}
+    "#);
 }

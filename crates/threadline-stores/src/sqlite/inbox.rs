@@ -166,7 +166,7 @@ impl Holder {
             return Err(StoreError::NotWaiting { id, key, state: queued.state }.into());
         }
         let before = ItemNumber(queued.number.0.saturating_sub(1));
-        let found = waiting_after(connection, self.num, before, 1)?;
+        let found = waiting_after(connection, self.id, self.num, before, 1)?;
         found.iter().try_for_each(|(_, item)| check_message(item))?;
         Ok(queued)
     }
@@ -311,11 +311,12 @@ pub(super) fn waiting(
     most: usize,
 ) -> Result<Vec<(ItemNumber, Item)>, Failure> {
     let open = Open::get(connection, tenant, id)?;
-    waiting_after(connection, open.num, after, most)
+    waiting_after(connection, id, open.num, after, most)
 }
 
 fn waiting_after(
     connection: &Connection,
+    id: ConversationId,
     conversation: i64,
     after: ItemNumber,
     most: usize,
@@ -331,8 +332,17 @@ fn waiting_after(
     let mut items = Vec::new();
     while let Some(row) = found.next()? {
         let number = count(row.get(0)?);
-        let item: Item = serde_json::from_slice(row.get_ref(1)?.as_blob().unwrap_or_default())
-            .map_err(|error| damaged(format!("inbox item {number} cannot be read: {error}")))?;
+        let bytes = row.get_ref(1)?.as_blob().unwrap_or_default();
+        let item: Item = match serde_json::from_slice(bytes) {
+            Ok(item) => item,
+            Err(_) if is_json(bytes) && !items.is_empty() => break,
+            Err(_) if is_json(bytes) => {
+                return Err(StoreError::NewerItem { id, item: ItemNumber(number) }.into());
+            }
+            Err(error) => {
+                return Err(damaged(format!("inbox item {number} cannot be read: {error}")));
+            }
+        };
         // The index says which they are, the row says whose: a damaged one must not lead astray.
         let (key, holder): (String, i64) = (row.get(3)?, row.get(4)?);
         let as_put = item.digest() == Digest(row.get(2)?) && *item.client_key == *key;
@@ -342,6 +352,11 @@ fn waiting_after(
         items.push((ItemNumber(number), item));
     }
     Ok(items)
+}
+
+/// Whether bytes are JSON. An item that is JSON and not understood is taken for one of a newer version.
+fn is_json(bytes: &[u8]) -> bool {
+    serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok()
 }
 
 /// Marks items as taken. The entries hold what they said, so only their keys stay.

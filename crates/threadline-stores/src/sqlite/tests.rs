@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use rusqlite::Connection;
 use threadline_core::history::batch::Batch;
-use threadline_core::history::fact::{AgentJoined, Fact, Note};
+use threadline_core::history::fact::{AgentJoined, Fact, Input, Note};
 use threadline_core::history::{Aftermath, History, Proposal, Stamp};
 use threadline_core::id::{AgentId, ConversationId, Seq, TenantId};
+use threadline_core::inbox::{Body, Item, ItemNumber, Mode};
 use threadline_core::store::{
     Attendance, Audit as _, Blobs as _, Intake as _, Origin, Page, Query, Search as _, Store as _,
     StoreError,
@@ -467,4 +468,30 @@ async fn a_failed_write_poisons_the_store() {
     ));
     drop(store);
     assert!(world.open().conversation(id).await.is_ok());
+}
+
+/// A newer version may put items into an inbox that this one does not understand.
+#[tokio::test]
+async fn an_item_of_a_newer_version_hides_no_other() {
+    let world = World::new();
+    let store = world.open();
+    let (id, _) = world.begin(&store).await;
+    for key in ["a", "b", "c"] {
+        let body = Body::Input(Input::from_person(key));
+        let item = Item { client_key: key.into(), to: None, mode: Mode::Queue, due: None, body };
+        store.enqueue(id, &item).await.unwrap();
+    }
+    let connection = Connection::open(world.path()).unwrap();
+    let newer = r#"{"client_key":"b","body":{"telepathy":{}}}"#;
+    connection
+        .execute("UPDATE inbox SET item = ?1 WHERE client_key = 'b'", [newer.as_bytes()])
+        .unwrap();
+    let page = store.waiting(id, ItemNumber(0), 9).await.unwrap();
+    let [(first, _)] = &page[..] else { panic!("{page:?}") };
+    let refused = store.waiting(id, *first, 9).await.unwrap_err();
+    let StoreError::NewerItem { item, .. } = refused else { panic!("{refused:?}") };
+    assert_eq!(store.waiting(id, item, 9).await.unwrap().len(), 1);
+    connection.execute("UPDATE inbox SET item = x'7b' WHERE client_key = 'b'", []).unwrap();
+    let refused = store.waiting(id, ItemNumber(0), 9).await.unwrap_err();
+    assert!(refused.damage().is_some(), "{refused:?}");
 }

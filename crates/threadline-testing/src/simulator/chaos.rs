@@ -96,8 +96,6 @@ pub(super) struct Swarm {
     pub(super) team_calls: u64,
     /// How many of a hundred items come from another process: whoever drives is not told of them.
     pub(super) silent: u64,
-    /// How often an input is offered to a driver that rests, in percent.
-    pub(super) offers: u64,
     /// When a timer fires, if there is one.
     pub(super) timer_ms: Option<u64>,
     /// Whether workers keep their lease at rest.
@@ -217,7 +215,6 @@ impl Swarm {
             team,
             team_calls: choices.pick(&[20, 40, 70]).copied().unwrap_or(40),
             silent: choices.pick(&[0, 30, 90]).copied().unwrap_or(0),
-            offers: choices.pick(&[0, 50, 90]).copied().unwrap_or(0),
             timer_ms: choices.percent(20).then(|| choices.below(9_000)),
             lingers: choices.percent(50),
             limits: Limits {
@@ -247,7 +244,7 @@ impl Swarm {
     }
 
     /// Nothing goes wrong but for one fault at one place.
-    pub(super) fn directed(Directed { fault, at, team, offers, .. }: Directed) -> Self {
+    pub(super) fn directed(Directed { fault, at, team, lingers, .. }: Directed) -> Self {
         Self {
             store: 0,
             lost: 0,
@@ -268,9 +265,8 @@ impl Swarm {
             team,
             team_calls: 0,
             silent: 0,
-            offers: if offers { 100 } else { 0 },
             timer_ms: None,
-            lingers: offers,
+            lingers,
             limits: limits(),
             policy: Vec::new(),
         }

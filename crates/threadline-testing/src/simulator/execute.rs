@@ -32,9 +32,8 @@ impl World {
     pub(super) fn execute(&mut self, worker: usize, command: Command) {
         match command {
             Command::Append(batch) => self.append(worker, &batch),
-            Command::Accept(seq) => self.accept(worker, seq),
-            Command::Decline => self.forget_offer(worker, Mark::OfferDeclined),
-            Command::Withdraw => self.forget_offer(worker, Mark::OfferWithdrawn),
+            // Contexts are not cached here.
+            Command::DropContexts => {}
             Command::KeepSnapshot { standing, .. } => {
                 let snapshot = standing.snapshot();
                 self.check_snapshot(&snapshot);

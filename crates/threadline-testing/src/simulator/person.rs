@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use threadline_core::drive::Event;
 use threadline_core::history::fact::{Answer, Approver, Digest, Input, PolicySet, Verdict};
 use threadline_core::id::{AgentId, CallId, Seq};
 use threadline_core::inbox::{Body, Command, Item, Mode};
@@ -11,7 +10,6 @@ use threadline_core::inbox::{Body, Command, Item, Mode};
 use super::chaos::Mood;
 use super::mark::Mark;
 use super::notebook::NOTEBOOK;
-use super::worker::{Offer, To, Worker};
 use super::world::{Happening, World};
 use super::{Course, gear, rules, team};
 
@@ -67,8 +65,6 @@ pub(super) enum Act {
 pub(super) struct Person {
     letters: Vec<Item>,
     acknowledged: BTreeSet<usize>,
-    /// What was offered past the inbox.
-    offered: BTreeSet<usize>,
     /// How much is still to be done.
     open: usize,
     /// Where the conversation stood when it began: there is no going back before it.
@@ -337,13 +333,6 @@ impl World {
             let ms = 100 + self.latency();
             return self.later(ms, Happening::Person(Act::Post(letter)));
         }
-        if let Some(worker) = self.takes_offers(letter, &item) {
-            // It is sent again like any other: that finds out what became of it.
-            let ms = self.latency();
-            self.send(worker, ms, To::Offer(letter));
-            let ms = 100 + self.draws.person.below(4_000);
-            return self.later(ms, Happening::Person(Act::Post(letter)));
-        }
         if !self.take_letter(&item) {
             return;
         }
@@ -355,55 +344,6 @@ impl World {
             }
         }
         self.person.open -= 1;
-    }
-
-    /// The worker that a letter is offered to, if it is: one whose driver rests.
-    fn takes_offers(&mut self, letter: usize, item: &Item) -> Option<usize> {
-        let is_input = matches!(item.body, Body::Input(_));
-        if !is_input || !self.draws.person.percent(self.swarm.offers) {
-            return None;
-        }
-        // What was offered in vain goes through the inbox; some offer it again.
-        if matches!(self.course, Course::Directed(_)) && self.person.offered.contains(&letter) {
-            return None;
-        }
-        let held = self.store.lease.map(|(fence, _)| fence);
-        let rests = |to: &Worker| to.resting && to.fence.is_some() && to.fence == held;
-        let worker = self.workers.iter().position(rests)?;
-        self.person.offered.insert(letter);
-        Some(worker)
-    }
-
-    /// A letter reaches a driver.
-    pub(super) fn offer(&mut self, worker: usize, letter: usize) {
-        let Some(item) = self.person.letters.get(letter).cloned() else { return };
-        let Some(to) = self.worker(worker).filter(|to| to.offer.is_none()) else { return };
-        to.offer = Some(Offer { letter, accepted: None });
-        self.feed(worker, Event::Offered(item));
-    }
-
-    pub(super) fn accept(&mut self, worker: usize, seq: Seq) {
-        if let Some(offer) = self.worker(worker).and_then(|to| to.offer.as_mut()) {
-            offer.accepted = Some(seq);
-        }
-    }
-
-    pub(super) fn forget_offer(&mut self, worker: usize, mark: Mark) {
-        self.hit(mark);
-        if let Some(to) = self.worker(worker) {
-            to.offer = None;
-        }
-    }
-
-    /// Whoever said something is answered once its entry is durable.
-    pub(super) fn answer_offer(&mut self, worker: usize) {
-        let Some(to) = self.worker(worker) else { return };
-        let head = to.driver.as_ref().map_or(Seq::ZERO, |driver| driver.history().head());
-        let durable = |offer: &Offer| offer.accepted.is_some_and(|seq| seq <= head);
-        if let Some(offer) = to.offer.take_if(|offer| durable(offer)) {
-            self.hit(Mark::Offered);
-            self.person.acknowledged.insert(offer.letter);
-        }
     }
 
     /// The store takes a letter in, and whoever drives is told.

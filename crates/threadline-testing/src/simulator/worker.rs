@@ -37,15 +37,6 @@ pub(super) struct Worker {
     pub(super) stopping: BTreeSet<Seq>,
     /// Until when an agent's model is not to be asked again, in the turn that began there.
     pub(super) pauses: BTreeMap<AgentId, (u64, Option<Seq>)>,
-    /// What was offered to its driver.
-    pub(super) offer: Option<Offer>,
-}
-
-/// A letter that was offered to a driver.
-pub(super) struct Offer {
-    pub(super) letter: usize,
-    /// The entry it becomes, if it was accepted.
-    pub(super) accepted: Option<Seq>,
 }
 
 /// A model's answer under way.
@@ -67,8 +58,6 @@ pub(super) struct Going {
 /// Something that reaches a worker.
 pub(super) enum To {
     Event(Event),
-    /// A letter is offered, past the inbox.
-    Offer(usize),
     /// Commands that it was about to execute when it stood still.
     Commands(VecDeque<Command>),
     /// Read what a context is made of.
@@ -140,7 +129,6 @@ impl World {
         }
         match what {
             To::Event(event) => self.feed(worker, event),
-            To::Offer(letter) => self.offer(worker, letter),
             To::Commands(commands) => self.execute_all(worker, commands),
             To::Gather { agent, ticket, gather } => self.read(worker, agent, ticket, &gather),
             To::GatherRecap { agent, ticket, gather } => {
@@ -175,10 +163,9 @@ impl World {
         let Some(to) = self.worker(worker) else { return };
         let Some(driver) = to.driver.as_mut() else { return };
         let commands = driver.on(event, at);
-        to.resting &= commands.iter().all(|command| matches!(command, Command::Decline));
+        to.resting &= commands.is_empty();
         if settles {
             self.check_belief(worker);
-            self.answer_offer(worker);
         }
         if commands.iter().any(|command| matches!(command, Command::Rest(_))) {
             self.check_rest(worker, at);
@@ -331,9 +318,6 @@ impl World {
     pub(super) fn end_life(&mut self, worker: usize, ms: u64) {
         let life = self.next_number();
         self.note("end", life, || format!("w{worker} has no driver any more"));
-        if self.workers.get(worker).is_some_and(|to| to.offer.is_some()) {
-            self.hit(Mark::OfferLost);
-        }
         if let Some(to) = self.worker(worker) {
             let parked = to.parked.take().map(|_| Vec::new());
             *to = Worker { life, parked, ..Worker::default() };

@@ -68,6 +68,7 @@ impl ThreadReader for Thread {
 
     async fn attachment(
         &self,
+        _of: Seq,
         _digest: Digest,
         _offset: u64,
         _most: usize,

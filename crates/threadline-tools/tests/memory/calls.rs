@@ -385,6 +385,7 @@ impl ThreadReader for Long {
 
     async fn attachment(
         &self,
+        _: Seq,
         _: Digest,
         _: u64,
         most: usize,

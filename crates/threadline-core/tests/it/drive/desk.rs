@@ -13,7 +13,7 @@ use threadline_core::drive::{
 };
 use threadline_core::history::batch::{Batch, Placed};
 use threadline_core::history::fact::{
-    AgentJoined, Digest, Effect, Fact, Input, InstructionSet, Invocation, Stop, Verdict,
+    AgentJoined, Digest, Effect, Input, InstructionSet, Invocation, Stop, Verdict,
 };
 use threadline_core::history::metadata::Metadata;
 use threadline_core::history::{History, Proposal, Stamp};
@@ -228,37 +228,11 @@ impl Desk {
     }
 
     /// The store refuses the batch that is to be appended; gives the kinds of its entries.
-    pub(crate) fn refuse(&mut self) -> String {
-        self.refuse_for(Setback::Never("no".to_owned()))
-    }
-
-    /// The same for a reason.
     pub(crate) fn refuse_for(&mut self, why: Setback) -> String {
         let kinds = self.store();
         self.stored.pop();
         self.tell(Event::NotAppended(why));
         kinds
-    }
-
-    /// What became of what was offered.
-    pub(crate) fn answered(&mut self) -> Option<Answered> {
-        self.take(|command| match command {
-            Command::Accept(seq) => Some(Answered::Accepted(seq.0)),
-            Command::Decline => Some(Answered::Declined),
-            Command::Withdraw => Some(Answered::Withdrawn),
-            _ => None,
-        })
-    }
-
-    /// Whether an entry is an input with a key.
-    pub(crate) fn history_has_key(&self, seq: u64, key: &str) -> bool {
-        let mut placed = self.stored.iter().flat_map(|batch| &batch.entries);
-        placed.any(|placed| match &placed.entry.fact {
-            Fact::Input(input) => {
-                placed.entry.seq == Seq(seq) && input.client_key.as_deref() == Some(key)
-            }
-            _ => false,
-        })
     }
 
     /// What an agent's context is made of is read; gives the entries that it shows.
@@ -431,14 +405,6 @@ impl Desk {
         let kinds = self.append();
         (asked, kinds)
     }
-}
-
-/// What became of what was offered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Answered {
-    Accepted(u64),
-    Declined,
-    Withdrawn,
 }
 
 /// An agent's model that is being asked.

@@ -94,6 +94,7 @@ impl Teller {
                     failure = Some(text.clone());
                     (is_new.then(|| Told::failed(self.id, text)), true)
                 }
+                Ok(Err(WatchError::Stopped)) => return,
                 Err(_quiet) => {
                     if self.is_over().await && self.followed.leave(self.id, rounds) {
                         return;
