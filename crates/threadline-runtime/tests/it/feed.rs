@@ -14,6 +14,7 @@ use threadline_core::store::{Attendance, StoreError, append, open};
 use threadline_core::tokens::Estimator;
 use threadline_runtime::{News, WatchError, Watcher};
 use threadline_testing::ids::SeededIds;
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::house::{House, house};
@@ -206,12 +207,11 @@ async fn watchers_end_when_the_runtime_stops() {
 async fn a_watcher_that_comes_while_a_conversation_is_forgotten_misses_nothing() {
     let house = Arc::new(house("turn else\n say Hello there.").await);
     for round in 0..100 {
-        let forgetting = {
-            let house = Arc::clone(&house);
-            tokio::spawn(async move { house.rest().await })
-        };
+        let mut forgetting = JoinSet::new();
+        let resting = Arc::clone(&house);
+        forgetting.spawn(async move { resting.rest().await });
         let mut watcher = house.runtime.watch(house.id, Seq::ZERO);
-        forgetting.await.unwrap();
+        forgetting.join_all().await;
         house.say(&format!("k{round}"), "one").await;
         let last = house.store.conversation(house.id).await.unwrap().head;
         let seen = timeout(Duration::from_secs(10), entries(&mut watcher, last)).await;

@@ -281,10 +281,10 @@ async fn a_timer_fires_after_a_restart_although_nobody_does_more_than_look() {
     for _ in 0..3 {
         house.runtime.look(house.id).await.unwrap();
     }
-    tokio::time::sleep(Duration::from_secs(60)).await;
+    tokio::time::sleep(Duration::from_mins(1)).await;
     assert_eq!(woken(&house).await, 0);
     house.clock.advance_ms(HOUR_MS);
-    tokio::time::sleep(Duration::from_secs(60)).await;
+    tokio::time::sleep(Duration::from_mins(1)).await;
     assert_eq!(woken(&house).await, 1);
     assert_eq!(house.rest().await, Rest::Idle);
 }
