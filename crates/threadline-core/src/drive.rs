@@ -9,10 +9,9 @@
 //! Everything recorded goes through one append at a time. Between two appends the driver places
 //! all facts that can be placed ([`place`](self)): what has landed, what waits in the inbox, what
 //! the agents' next steps record. The requests that follow from it are prepared before it is
-//! appended, so that their beginnings share its batch ([`ahead`](self)). What has an effect follows
+//! appended, so that their beginnings share its batch ([`pending_batch`](self)). What has an effect follows
 //! only once its batch is durable.
 
-mod ahead;
 mod appending;
 mod asking;
 mod calls;
@@ -21,9 +20,13 @@ mod command;
 mod cut;
 mod event;
 mod failing;
+mod inbox;
+mod invocations;
 mod items;
 mod lately;
+mod open_calls;
 mod peers;
+mod pending_batch;
 mod place;
 pub mod planted;
 mod recapping;
@@ -42,23 +45,17 @@ pub use step::{CallStep, RunState, Step, next_step, run_state};
 pub use timing::{CLEAR_TIMER, SET_TIMER, WAIT};
 pub use workspace::workspace_refusal;
 
-use self::ahead::Filled;
-use self::appending::Appending;
-use self::asking::Asking;
-use self::calls::{CallText, Running};
+use self::inbox::Inbox;
+use self::invocations::Invocations;
 use self::items::{Cancelling, Rewinding};
-use self::lately::Lately;
+use self::open_calls::OpenCalls;
 use self::peers::Ended;
+use self::pending_batch::PendingBatch;
 use self::place::Landed;
-use self::recapping::RecapItem;
-use self::setting::Shown;
 use crate::clock::Timestamp;
 use crate::history::History;
 use crate::history::entry::Entry;
-use crate::history::fact::{AgentJoined, Fact};
-use crate::history::state::Peer;
-use crate::id::{AgentId, CallId, ConversationId, Seq};
-use crate::inbox::{Item, ItemNumber};
+use crate::id::{AgentId, ConversationId, Seq};
 use crate::store::Predecessor;
 use crate::widget::Widgets;
 
@@ -70,44 +67,26 @@ pub struct Driver {
     history: History,
     /// The widgets as they are durable.
     widgets: Widgets,
-    /// Open calls as their models wrote them.
-    texts: BTreeMap<CallId, CallText>,
-    /// What waits, as far as it is known here.
-    inbox: BTreeMap<ItemNumber, Item>,
-    /// What was taken here: a list that was read before that still has it.
-    taken: Lately<ItemNumber>,
-    /// What is placed and waits for a request; never beside an append under way.
-    filled: Option<Filled>,
-    /// The append under way.
-    appending: Option<Appending>,
+    inbox: Inbox,
+    pending: PendingBatch,
+    invocations: Invocations,
+    calls: OpenCalls,
     /// What has happened and waits to be recorded.
     landed: VecDeque<Landed>,
-    /// Models that are being asked.
-    asking: BTreeMap<AgentId, Asking>,
-    /// Recaps that someone asked for.
-    recaps: BTreeMap<AgentId, RecapItem>,
-    /// Calls that run, or that are looked into.
-    running: BTreeMap<CallId, Running>,
     /// Agents whose turn is being stopped.
     cancelling: BTreeMap<AgentId, Cancelling>,
     /// The rewind under way.
     rewinding: Option<Rewinding>,
-    /// Agents whose model is not asked before a while has passed.
-    paused: BTreeMap<AgentId, Ticket>,
-    /// What agents are shown of their tools, by their settings and who is there.
-    shown: BTreeMap<AgentId, (ShownFor, Shown)>,
     /// How turns ended of which someone is still to be told.
     endings: BTreeMap<Seq, Ended>,
     /// Under which circumstances it drives.
     circumstances: Circumstances,
-    tickets: u64,
     wake_at: Option<Timestamp>,
     resting: bool,
     stopped: bool,
+    /// The answer to the event that is being handled.
+    commands: Vec<Command>,
 }
-
-/// An agent's settings and who it may call: what it is shown of its tools follows from them.
-type ShownFor = (Arc<AgentJoined>, Arc<Vec<Peer>>);
 
 /// What a driver begins with.
 #[derive(Debug)]
@@ -163,28 +142,22 @@ impl Driver {
             setting,
             history: opening.history,
             widgets: opening.widgets,
-            texts: BTreeMap::new(),
-            inbox: BTreeMap::new(),
-            taken: Lately::default(),
-            filled: None,
-            appending: None,
+            inbox: Inbox::default(),
+            pending: PendingBatch::None,
+            invocations: Invocations::default(),
+            calls: OpenCalls::default(),
             landed: VecDeque::new(),
-            asking: BTreeMap::new(),
-            recaps: BTreeMap::new(),
-            running: BTreeMap::new(),
             cancelling: BTreeMap::new(),
             rewinding: None,
-            paused: BTreeMap::new(),
-            shown: BTreeMap::new(),
             endings: BTreeMap::new(),
             circumstances: opening.circumstances,
-            tickets: 0,
             wake_at: None,
             resting: false,
             stopped: false,
+            commands: Vec::new(),
         };
         for entry in &opening.entries {
-            driver.note_texts(entry);
+            driver.calls.note(entry);
         }
         if !planted::planted!(ForgetAnswers) {
             driver.note_endings(opening.entries.iter());
@@ -211,100 +184,99 @@ impl Driver {
     ///
     /// Once it has stopped it says nothing any more.
     pub fn on(&mut self, event: Event, at: Timestamp) -> Vec<Command> {
-        let mut out = Vec::new();
         if self.stopped {
-            return out;
+            return Vec::new();
         }
-        if let Some(seq) = self.history.ledger().unrecognised {
-            self.stop(Stopped::NotUnderstood(seq), &mut out);
-            return out;
-        }
-        if let Some(refusal) = workspace_refusal(&self.history, &self.setting, self.circumstances) {
-            self.stop(refusal, &mut out);
-            return out;
-        }
-        let is_delta = matches!(event, Event::Delta { .. });
-        self.take_in(event, at, &mut out);
-        // Most events are bits of answers, which leave nothing to record.
-        if !is_delta || !self.landed.is_empty() {
-            self.move_on(at, &mut out);
-        }
-        out
+        self.handle(event, at);
+        std::mem::take(&mut self.commands)
     }
 
-    fn take_in(&mut self, event: Event, at: Timestamp, out: &mut Vec<Command>) {
+    fn handle(&mut self, event: Event, at: Timestamp) {
+        if let Some(seq) = self.history.ledger().unrecognised {
+            return self.stop(Stopped::NotUnderstood(seq));
+        }
+        if let Some(refusal) = workspace_refusal(&self.history, &self.setting, self.circumstances) {
+            return self.stop(refusal);
+        }
+        let is_delta = matches!(event, Event::Delta { .. });
+        self.take_in(event, at);
+        // Most events are bits of answers, which leave nothing to record.
+        if !is_delta || !self.landed.is_empty() {
+            self.move_on(at);
+        }
+    }
+
+    fn take_in(&mut self, event: Event, at: Timestamp) {
         match event {
             Event::Begin | Event::Due => {}
             Event::Arrived(items) => {
-                self.inbox.extend(items.into_iter().filter(|(number, _)| !self.taken.has(number)));
+                self.inbox.add(items);
             }
-            Event::Appended => self.appended(out),
-            Event::NotAppended(setback) => self.not_appended(setback, out),
+            Event::Appended => self.appended(),
+            Event::NotAppended(setback) => self.not_appended(setback),
             Event::Gathered { agent, ticket, gathered } => {
-                self.gathered(agent, ticket, *gathered, out);
+                self.gathered(agent, ticket, *gathered);
             }
             Event::RecapGathered { agent, ticket, source } => {
-                self.recap_gathered(agent, ticket, source, out);
+                self.recap_gathered(agent, ticket, source);
             }
             Event::NotGathered { agent, ticket, setback } => {
-                self.not_gathered(agent, ticket, setback, out);
+                self.not_gathered(agent, ticket, setback);
             }
-            Event::Delta { agent, ticket, delta } => self.delta(agent, ticket, delta, out),
+            Event::Delta { agent, ticket, delta } => self.delta(agent, ticket, delta),
             Event::Broke { agent, ticket, error } => self.broke(agent, ticket, error),
-            Event::FileChange { change } => self.file_change(*change, out),
+            Event::FileChange { change } => self.file_change(*change),
             Event::Ran { call, outcome } => self.ran(call, outcome),
             Event::Reconciled { call, outcome } => self.reconciled(call, outcome),
-            Event::Past { item, past } => self.past(item, past, at, out),
-            Event::Alarm(alarm) => self.alarm(alarm, out),
-            Event::LeaseLost => self.stop(Stopped::LeaseLost, out),
+            Event::Past { item, past } => self.past(item, past, at),
+            Event::Alarm(alarm) => self.alarm(alarm),
+            Event::LeaseLost => self.stop(Stopped::LeaseLost),
         }
     }
 
-    fn alarm(&mut self, alarm: Alarm, out: &mut Vec<Command>) {
+    fn alarm(&mut self, alarm: Alarm) {
         match alarm {
             Alarm::Backoff(agent, ticket) => {
-                self.paused.retain(|of, pause| *of != agent || *pause != ticket);
+                self.invocations.end_pause(agent, ticket);
             }
-            Alarm::Append => self.append_again(out),
+            Alarm::Append => self.append_again(),
             Alarm::Grace(agent, ticket) => self.grace_is_over(agent, ticket),
-            Alarm::Rewind => self.fetch_past_again(out),
+            Alarm::Rewind => self.fetch_past_again(),
         }
     }
 
     /// Records what can be recorded, starts what can be started, and rests if there is nothing.
-    fn move_on(&mut self, at: Timestamp, out: &mut Vec<Command>) {
+    fn move_on(&mut self, at: Timestamp) {
         if self.stopped {
             return;
         }
-        self.record(at, out);
+        self.record(at);
         if self.stopped {
             return;
         }
-        self.ask(out);
-        self.hand_in(out);
-        self.rest(at, out);
+        self.ask();
+        self.flush_if_ready();
+        self.rest(at);
     }
 
     /// Says once that nothing is left to do, and when to look again.
-    fn rest(&mut self, at: Timestamp, out: &mut Vec<Command>) {
-        let busy = self.filled.is_some()
-            || self.appending.is_some()
+    fn rest(&mut self, at: Timestamp) {
+        let busy = !self.pending.is_none()
             || !self.landed.is_empty()
-            || !self.asking.is_empty()
-            || !self.running.is_empty()
+            || !self.invocations.is_idle()
+            || !self.calls.is_idle()
             || !self.cancelling.is_empty()
-            || !self.paused.is_empty()
             || self.rewinding.is_some();
         let wake_at = self.next_moment(at);
         if wake_at != self.wake_at {
             self.wake_at = wake_at;
-            out.push(Command::WakeAt(wake_at));
+            self.commands.push(Command::WakeAt(wake_at));
         }
         if busy {
             self.resting = false;
         } else if !self.resting {
             self.resting = true;
-            out.push(Command::Rest(self.rests_for()));
+            self.commands.push(Command::Rest(self.rests_for()));
         }
     }
 
@@ -322,55 +294,21 @@ impl Driver {
     /// When something will be due: a timer, a question, an item of the inbox. What is due
     /// already waits for something else than the clock.
     fn next_moment(&self, at: Timestamp) -> Option<Timestamp> {
-        let items = self.inbox.values().filter_map(|item| item.due);
-        let moments = self.history.state().moments().chain(items);
+        let moments = self.history.state().moments().chain(self.inbox.due_times());
         moments.filter(|moment| *moment > at).min()
     }
 
-    fn stop(&mut self, why: Stopped, out: &mut Vec<Command>) {
+    fn stop(&mut self, why: Stopped) {
         if self.stopped {
             return;
         }
         self.stopped = true;
-        for (agent, asking) in std::mem::take(&mut self.asking) {
-            out.push(Command::Abandon { agent, ticket: asking.ticket });
+        for (agent, asking) in std::mem::take(&mut self.invocations.active) {
+            self.commands.push(Command::Abandon { agent, ticket: asking.ticket });
         }
-        for call in std::mem::take(&mut self.running).into_keys() {
-            out.push(Command::StopCall(call));
+        for call in self.calls.end_all() {
+            self.commands.push(Command::StopCall(call));
         }
-        out.push(Command::Stop(why));
-    }
-
-    /// Keeps what the model wrote of open calls, and what they were started with.
-    fn note_texts(&mut self, entry: &Entry) {
-        match &entry.fact {
-            Fact::Output(output) => {
-                for (index, call) in (0..).zip(output.calls()) {
-                    let id = CallId::new(entry.seq, index);
-                    self.texts.insert(id, CallText::new(call));
-                }
-            }
-            Fact::ToolStarted(started) => {
-                if let (Some(text), Some(arguments)) =
-                    (self.texts.get_mut(&started.call), &started.arguments)
-                {
-                    text.ran_with = Some(Arc::clone(arguments));
-                }
-            }
-            Fact::FileChanged(changed) => {
-                if let Some(text) = self.texts.get_mut(&changed.call) {
-                    text.changes.push(changed.clone());
-                }
-            }
-            Fact::ToolResults(results) => {
-                self.texts.retain(|id, _| id.output != results.output);
-            }
-            _ => {}
-        }
-    }
-
-    fn next_ticket(&mut self) -> Ticket {
-        self.tickets += 1;
-        Ticket(self.tickets)
+        self.commands.push(Command::Stop(why));
     }
 }

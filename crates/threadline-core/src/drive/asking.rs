@@ -22,7 +22,7 @@ use crate::history::fact::{
     Purpose, Usage,
 };
 use crate::history::metadata::{Metadata, Value};
-use crate::history::state::{Failed, Peer};
+use crate::history::state::Failed;
 use crate::id::{AgentId, Seq};
 use crate::provider::{
     ANSWER_CAP_BYTES, Assembled, Assembler, CountedUsage, Delta, ExpectedUsage, Partial, Prepared,
@@ -174,7 +174,7 @@ impl Asking {
 
 impl Driver {
     /// Begins to ask the models of all agents that are ready for it.
-    pub(super) fn ask(&mut self, out: &mut Vec<Command>) {
+    pub(super) fn ask(&mut self) {
         if self.rewinding.is_some() {
             return;
         }
@@ -186,20 +186,19 @@ impl Driver {
                 continue;
             }
             if self.wants_recap(agent) {
-                self.gather_asked_recap(agent, out);
+                self.gather_asked_recap(agent);
             } else if goes_on && self.can_ask(agent) {
-                self.gather(agent, true, out);
+                self.gather(agent, true);
             }
         }
     }
 
     /// Whether something is under way for an agent that comes first.
     fn is_held(&self, agent: AgentId) -> bool {
-        self.asking.contains_key(&agent)
-            || self.paused.contains_key(&agent)
+        self.invocations.is_busy(agent)
             || self.cancelling.contains_key(&agent)
             || self.landed.iter().any(|landed| landed.agent() == agent)
-            || self.is_moving(agent)
+            || self.pending.holds_back(agent, &self.history)
     }
 
     fn can_ask(&self, agent: AgentId) -> bool {
@@ -210,26 +209,21 @@ impl Driver {
             && self.may_not_ask(history, agent).is_none()
     }
 
-    pub(super) fn gather(&mut self, agent: AgentId, recap_first: bool, out: &mut Vec<Command>) {
+    pub(super) fn gather(&mut self, agent: AgentId, recap_first: bool) {
         if let Ok(chosen) = self.choose(self.ahead(), agent) {
             let what = What::Step { recap_first, unfit: Vec::new(), past_limit: false };
-            self.gather_for(agent, chosen, what, out);
+            self.gather_for(agent, chosen, what);
         }
     }
 
     /// Begins to ask a chosen model for an agent's next step.
-    pub(super) fn gather_for(
-        &mut self,
-        agent: AgentId,
-        chosen: Chosen,
-        what: What,
-        out: &mut Vec<Command>,
-    ) {
+    pub(super) fn gather_for(&mut self, agent: AgentId, chosen: Chosen, what: What) {
         let Some(state) = self.ahead().agent(agent) else { return };
         let joined = state.turn.as_ref().map_or(&state.joined, |turn| &turn.joined);
         let joined = Arc::clone(joined);
         let peers = state.turn.as_ref().map(|turn| Arc::clone(&turn.peers)).unwrap_or_default();
-        let shown = self.shown_by(agent, &joined, &peers);
+        let setting = Arc::clone(&self.setting);
+        let shown = self.invocations.catalogue(&setting, agent, &joined, &peers);
         let target = &chosen.target;
         let model = (&target.invocation, &target.profile);
         let (history, screens) = (self.ahead().clone(), self.widgets_ahead().screens(agent));
@@ -238,37 +232,19 @@ impl Driver {
         let (call, tools) = (&joined.options, &shown.catalogue);
         let ask = Ask::within(&history, agent, model, limit, call, tools, screens);
         let budget = budget(&ask.options);
-        let (ticket, unstored) = (self.next_ticket(), self.unstored());
+        let (ticket, unstored) = (self.invocations.next_ticket(), self.unstored());
         let gather = Gather { history, unstored, ask, catalogue: shown.kept.clone() };
-        out.push(Command::Gather { agent, ticket, gather: Box::new(gather) });
+        self.commands.push(Command::Gather { agent, ticket, gather: Box::new(gather) });
         let counter = Arc::clone(&self.setting.counter);
         let asking = Asking { budget, ..Asking::new(ticket, chosen, joined, shown, what, counter) };
-        self.asking.insert(agent, asking);
+        self.invocations.active.insert(agent, asking);
     }
 
     /// Gives up asking an agent's model, wherever it is.
-    pub(super) fn give_up(&mut self, agent: AgentId, out: &mut Vec<Command>) -> Option<Asking> {
-        let asking = self.asking.remove(&agent)?;
-        out.push(Command::Abandon { agent, ticket: asking.ticket });
+    pub(super) fn give_up(&mut self, agent: AgentId) -> Option<Asking> {
+        let asking = self.invocations.active.remove(&agent)?;
+        self.commands.push(Command::Abandon { agent, ticket: asking.ticket });
         Some(asking)
-    }
-
-    /// What an agent is shown of its tools: made again only when its settings or its peers change.
-    fn shown_by(
-        &mut self,
-        agent: AgentId,
-        joined: &Arc<AgentJoined>,
-        peers: &Arc<Vec<Peer>>,
-    ) -> Shown {
-        match self.shown.get(&agent) {
-            Some(((of, beside), shown)) if of == joined && beside == peers => shown.clone(),
-            Some(_) | None => {
-                let shown = self.setting.shown_to(joined, peers);
-                let of = (Arc::clone(joined), Arc::clone(peers));
-                self.shown.insert(agent, (of, shown.clone()));
-                shown
-            }
-        }
     }
 
     pub(super) fn gathered(
@@ -276,69 +252,55 @@ impl Driver {
         agent: AgentId,
         ticket: Ticket,
         gathered: Result<Material, DoesNotFit>,
-        out: &mut Vec<Command>,
     ) {
-        let asking = self.asking.get(&agent).filter(|asking| asking.ticket == ticket);
+        let asking = self.invocations.get(agent, ticket);
         let Some(What::Step { recap_first, .. }) = asking.map(|asking| &asking.what) else {
             return;
         };
         let recap_first = *recap_first;
         let material = match gathered {
             Ok(material) => material,
-            Err(error) => return self.does_not_fit(agent, &error, out),
+            Err(error) => return self.does_not_fit(agent, &error),
         };
         if recap_first && self.recap_is_due(agent, &material.plan) {
-            return self.gather_wished_recap(agent, &material.plan, out);
+            return self.gather_wished_recap(agent, &material.plan);
         }
         let context = Arc::new(render(&material, self.widgets_ahead().screens(agent)));
-        let Some(asking) = self.asking.get(&agent) else { return };
+        let Some(asking) = self.invocations.active.get(&agent) else { return };
         let catalogue = Arc::clone(&asking.shown.catalogue);
         let estimate = context.tokens() + u64::from(catalogue.tokens());
-        if !self.may_send(agent, estimate, out) {
+        if !self.may_send(agent, estimate) {
             return;
         }
-        let Some(asking) = self.asking.get_mut(&agent) else { return };
+        let Some(asking) = self.invocations.active.get_mut(&agent) else { return };
         let options = material.plan.options;
         asking.sent_tokens = cut::least_sent(&context, options.factor_percent);
         asking.prepare(options, context.digest(), estimate);
         let (target, options) = (Arc::clone(&asking.chosen.target), asking.joined.options.clone());
         let of = (self.conversation, agent);
         let request = Request::step(target, of, context, catalogue, options);
-        out.push(Command::Invoke { agent, ticket, request: Box::new(request) });
+        self.commands.push(Command::Invoke { agent, ticket, request: Box::new(request) });
     }
 
-    pub(super) fn not_gathered(
-        &mut self,
-        agent: AgentId,
-        ticket: Ticket,
-        setback: Setback,
-        out: &mut Vec<Command>,
-    ) {
-        if self.asking.get(&agent).is_none_or(|asking| asking.ticket != ticket) {
+    pub(super) fn not_gathered(&mut self, agent: AgentId, ticket: Ticket, setback: Setback) {
+        if self.invocations.get(agent, ticket).is_none() {
             return;
         }
         // A recap that someone asked for waits in the inbox and is tried again.
-        self.asking.remove(&agent);
+        self.invocations.active.remove(&agent);
         match setback {
             Setback::AnswerLost(why) | Setback::Later(why) => {
-                out.push(Command::Publish(Notice::Stalled(why.into())));
-                self.pause(agent, READ_AGAIN_MS, out);
+                self.commands.push(Command::Publish(Notice::Stalled(why.into())));
+                self.pause(agent, READ_AGAIN_MS);
             }
-            Setback::Fenced => self.stop(Stopped::LeaseLost, out),
-            Setback::Never(why) => self.stop(Stopped::Store(why), out),
-            Setback::ItemGone(gone) => self.stop(unexpected(gone), out),
+            Setback::Fenced => self.stop(Stopped::LeaseLost),
+            Setback::Never(why) => self.stop(Stopped::Store(why)),
+            Setback::ItemGone(gone) => self.stop(unexpected(gone)),
         }
     }
 
-    pub(super) fn delta(
-        &mut self,
-        agent: AgentId,
-        ticket: Ticket,
-        delta: Delta,
-        out: &mut Vec<Command>,
-    ) {
-        let Some(asking) = self.asking.get_mut(&agent).filter(|asking| asking.ticket == ticket)
-        else {
+    pub(super) fn delta(&mut self, agent: AgentId, ticket: Ticket, delta: Delta) {
+        let Some(asking) = self.invocations.get_mut(agent, ticket) else {
             return;
         };
         let pushed = asking.assembler.push(&delta);
@@ -351,7 +313,7 @@ impl Driver {
             (Phase::Streaming { started }, Ok(progress)) => {
                 let started = *started;
                 if matches!(asking.what, What::Step { .. }) {
-                    out.push(Command::Publish(Notice::Delta { agent, started, delta }));
+                    self.commands.push(Command::Publish(Notice::Delta { agent, started, delta }));
                 }
                 if progress == Progress::Finished {
                     self.answered(agent);
@@ -360,7 +322,7 @@ impl Driver {
             // Whoever executes commands waits for `Proceed` before it lets more come.
             (Phase::Gathering | Phase::Preparing { .. } | Phase::Recording, Ok(_)) => {}
             (_, Err(broken)) => {
-                out.push(Command::Abandon { agent, ticket });
+                self.commands.push(Command::Abandon { agent, ticket });
                 self.fell_through(agent, Failure::passing(broken.kind(), broken.to_string()));
             }
         }
@@ -368,7 +330,7 @@ impl Driver {
 
     /// The request is made: it goes on record before it is sent.
     fn prepared(&mut self, agent: AgentId, prepared: &Prepared) {
-        let Some(asking) = self.asking.get_mut(&agent) else { return };
+        let Some(asking) = self.invocations.active.get_mut(&agent) else { return };
         let Phase::Preparing { options, context, estimate } = asking.phase else { return };
         asking.phase = Phase::Recording;
         let started = InvocationStarted {
@@ -393,11 +355,10 @@ impl Driver {
         agent: AgentId,
         ticket: Ticket,
         started: Box<InvocationStarted>,
-        out: &mut Vec<Command>,
     ) {
         // Given up in the meantime: nothing was sent, nothing is recorded. One that broke off
         // while it was prepared is recorded, with its failure right after it.
-        let asked = self.asking.get(&agent).is_some_and(|asking| asking.ticket == ticket);
+        let asked = self.invocations.get(agent, ticket).is_some();
         let failed = self.landed.iter().any(|landed| match landed {
             Landed::Failed { agent: of, .. } | Landed::RecapFailed { agent: of, .. } => {
                 *of == agent
@@ -415,7 +376,7 @@ impl Driver {
                     self.landed.push_front(Landed::Start { agent, ticket, started });
                 }
                 NotPlaced::Refused(_) => {
-                    self.give_up(agent, out);
+                    self.give_up(agent);
                     // Whatever is asked next, it is not waited for again.
                     sheet.urgent = true;
                 }
@@ -424,19 +385,19 @@ impl Driver {
     }
 
     /// The invocation is on record: its answer may come.
-    pub(super) fn proceed(&mut self, entry: &Entry, out: &mut Vec<Command>) {
+    pub(super) fn proceed(&mut self, entry: &Entry) {
         let agent = entry.agent;
-        if let Some(asking) = self.asking.get_mut(&agent)
+        if let Some(asking) = self.invocations.active.get_mut(&agent)
             && matches!(asking.phase, Phase::Recording)
         {
             asking.phase = Phase::Streaming { started: entry.seq };
-            out.push(Command::Proceed { agent, ticket: asking.ticket });
+            self.commands.push(Command::Proceed { agent, ticket: asking.ticket });
         }
     }
 
     /// The answer is whole.
     fn answered(&mut self, agent: AgentId) {
-        let Some(mut asking) = self.asking.remove(&agent) else { return };
+        let Some(mut asking) = self.invocations.active.remove(&agent) else { return };
         let assembler = std::mem::replace(&mut asking.assembler, Assembler::new(0));
         let finished = match assembler.finish() {
             Ok(answer) => {
@@ -488,7 +449,7 @@ impl Driver {
 
     /// The stream ended without its terminal signal.
     pub(super) fn broke(&mut self, agent: AgentId, ticket: Ticket, error: Option<ProviderError>) {
-        if self.asking.get(&agent).is_none_or(|asking| asking.ticket != ticket) {
+        if self.invocations.get(agent, ticket).is_none() {
             return;
         }
         match error {
@@ -509,13 +470,15 @@ impl Driver {
     /// An asking failed: it goes on record with what had come of the answer, its beginning first
     /// if that is not there yet.
     fn fell_through(&mut self, agent: AgentId, failure: Failure) {
-        if let Some(Phase::Preparing { .. }) = self.asking.get(&agent).map(|asking| &asking.phase) {
+        if let Some(Phase::Preparing { .. }) =
+            self.invocations.active.get(&agent).map(|asking| &asking.phase)
+        {
             // It failed before its request was made: there are no bytes to name.
             let nothing =
                 Prepared { body_digest: Digest::of(b""), encoder_version: 0, repairs: Vec::new() };
             self.prepared(agent, &nothing);
         }
-        let Some(asking) = self.asking.remove(&agent) else { return };
+        let Some(asking) = self.invocations.active.remove(&agent) else { return };
         let failure = Failure { partial: asking.partial(), ..failure };
         self.landed.push_back(match asking.what {
             What::Step { .. } => Landed::Failed { agent, failure },

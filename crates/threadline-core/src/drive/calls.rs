@@ -1,6 +1,6 @@
 //! Calls: whether they may begin, how they are run, and what is recorded of them.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::command::{Command, Run};
 use super::event::Outcome;
@@ -34,6 +34,9 @@ pub(super) struct CallText {
     pub(super) ran_with: Option<Arc<str>>,
     /// The file changes that it recorded.
     pub(super) changes: Vec<FileChanged>,
+    /// The arguments as its tool takes them, once they were checked: a call that waits for a slot is
+    /// looked at on every event.
+    validated: OnceLock<Result<Validated, ArgumentsRefused>>,
 }
 
 impl CallText {
@@ -44,12 +47,17 @@ impl CallText {
             repaired: call.repaired.clone(),
             ran_with: None,
             changes: Vec::new(),
+            validated: OnceLock::new(),
         }
     }
 
     /// The arguments that its tool can run with, as they were recorded. What was odd about them is
     /// found in what the model wrote.
     fn validate(&self, known: &Known) -> Result<Validated, ArgumentsRefused> {
+        self.validated.get_or_init(|| self.validate_now(known)).clone()
+    }
+
+    fn validate_now(&self, known: &Known) -> Result<Validated, ArgumentsRefused> {
         let Some(repaired) = &self.repaired else { return known.validate(&self.raw) };
         let validated = known.validate(repaired)?;
         let warnings = known.validate(&self.raw).map(|raw| raw.warnings).unwrap_or_default();
@@ -97,7 +105,6 @@ impl Driver {
         agent: AgentId,
         id: CallId,
         step: CallStep,
-        out: &mut Vec<Command>,
     ) {
         match step {
             CallStep::CutOff => {
@@ -117,9 +124,9 @@ impl Driver {
             CallStep::Asked => self.answer_by_rule(sheet, agent, id),
             CallStep::Waits => {}
             CallStep::Started { attempt, effect } => {
-                let ours = self.running.contains_key(&id) || sheet.has_started(id);
+                let ours = self.calls.is_running(id) || sheet.has_started(id);
                 if !ours {
-                    self.take_over(sheet, agent, id, attempt, effect, out);
+                    self.take_over(sheet, agent, id, attempt, effect);
                 }
             }
         }
@@ -335,7 +342,6 @@ impl Driver {
         id: CallId,
         attempt: u32,
         effect: Effect,
-        out: &mut Vec<Command>,
     ) {
         let setting = Arc::clone(&self.setting);
         let fit = self.fit(&setting.tools, sheet, agent, id);
@@ -346,24 +352,24 @@ impl Driver {
                     call: id,
                     tool: Arc::clone(&fit.known.spec),
                     arguments: self
-                        .texts
-                        .get(&id)
+                        .calls
+                        .text(id)
                         .and_then(|text| text.ran_with.clone())
                         .unwrap_or(fit.arguments.text),
                     attempt,
                     effect_key: format!("{}/{id}", self.conversation).into(),
                     at: sheet.at,
                     changes: self
-                        .texts
-                        .get(&id)
+                        .calls
+                        .text(id)
                         .map(|text| text.changes.clone())
                         .unwrap_or_default(),
                     predecessor: self.circumstances.predecessor,
                 };
                 let warnings = fit.arguments.warnings;
-                self.running.insert(id, Running { agent, effect, warnings });
+                self.calls.run(id, Running { agent, effect, warnings });
                 let again = planted!(RunOnceAgain);
-                out.push(if again { Command::Run(run) } else { Command::Reconcile(run) });
+                self.commands.push(if again { Command::Run(run) } else { Command::Reconcile(run) });
             }
             (Effect::Once, Err(_)) => self.finish(sheet, agent, id, Status::Unknown, UNKNOWN),
             (Effect::Read | Effect::Idempotent, Ok(fit)) => match fit.known.spec.handling {
@@ -400,7 +406,7 @@ impl Driver {
 
     /// A call as it is run once its start is durable.
     pub(super) fn run_of(&self, entry: &Entry, started: &ToolStarted) -> Option<(Run, Running)> {
-        let text = self.texts.get(&started.call)?;
+        let text = self.calls.text(started.call)?;
         let known = self.setting.tools.get(&text.name)?;
         let warnings = text.validate(known).map(|fit| fit.warnings).unwrap_or_default();
         let arguments = started.arguments.as_ref().unwrap_or(&text.raw);
@@ -439,13 +445,13 @@ impl Driver {
     }
 
     /// A running call announced a change of a file.
-    pub(super) fn file_change(&mut self, change: FileChanged, out: &mut Vec<Command>) {
-        match self.running.get(&change.call) {
+    pub(super) fn file_change(&mut self, change: FileChanged) {
+        match self.calls.running(change.call) {
             Some(running) => {
                 let agent = running.agent;
                 self.landed.push_back(Landed::FileChange { agent, change });
             }
-            None => out.push(Command::ChangeRefused(change.call)),
+            None => self.commands.push(Command::ChangeRefused(change.call)),
         }
     }
 
@@ -455,7 +461,6 @@ impl Driver {
         sheet: &mut Sheet<'_>,
         agent: AgentId,
         change: FileChanged,
-        out: &mut Vec<Command>,
     ) {
         let call = change.call;
         match sheet.place(agent, change.clone(), Beside::cause(call.output)) {
@@ -463,22 +468,22 @@ impl Driver {
             Err(NotPlaced::Full) => {
                 self.landed.push_front(Landed::FileChange { agent, change });
             }
-            Err(NotPlaced::Refused(_)) => out.push(Command::ChangeRefused(call)),
+            Err(NotPlaced::Refused(_)) => self.commands.push(Command::ChangeRefused(call)),
         }
     }
 
     pub(super) fn ran(&mut self, id: CallId, outcome: Outcome) {
-        if let Some(running) = self.running.remove(&id) {
+        if let Some(running) = self.calls.end(id) {
             self.land_outcome(id, running, outcome);
         }
     }
 
     pub(super) fn reconciled(&mut self, id: CallId, outcome: Option<Outcome>) {
-        let Some(running) = self.running.remove(&id) else { return };
+        let Some(running) = self.calls.end(id) else { return };
         if let Some(outcome) = outcome {
             return self.land_outcome(id, running, outcome);
         }
-        if let Some(text) = self.texts.get(&id) {
+        if let Some(text) = self.calls.text(id) {
             let finished = text.finished(id, Status::Unknown, UNKNOWN);
             let agent = running.agent;
             self.landed.push_back(Landed::Finished { agent, finished, metadata: None });
@@ -486,7 +491,7 @@ impl Driver {
     }
 
     fn land_outcome(&mut self, id: CallId, running: Running, outcome: Outcome) {
-        let Some(text) = self.texts.get(&id) else { return };
+        let Some(text) = self.calls.text(id) else { return };
         let result = outcome.outcome.result();
         let finished = ToolFinished {
             call: id,
@@ -537,7 +542,7 @@ impl Driver {
 
     /// What a model wrote of a call: on record, or on the sheet.
     pub(super) fn texts_in<'a>(&'a self, sheet: &'a Sheet<'_>, id: CallId) -> Option<&'a CallText> {
-        self.texts.get(&id).or_else(|| sheet.texts.get(&id))
+        self.calls.text(id).or_else(|| sheet.texts.get(&id))
     }
 }
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::Driver;
 use super::appending;
 use super::asking::What;
-use super::command::Command;
 use super::place::Landed;
 use crate::choose::{Chosen, Needs, NoModel, SoFar, choose};
 use crate::clock::Timestamp;
@@ -33,10 +32,10 @@ impl Driver {
     fn needs(&self, agent: AgentId, state: &Agent) -> Needs {
         let joined = settings(state);
         let instruction = state.instruction.map_or(0, |(_, tokens)| u64::from(tokens));
-        let shown = self.shown.get(&agent).filter(|((of, _), _)| of == joined);
-        let catalogue = shown.map(|(_, shown)| u64::from(shown.catalogue.tokens()));
+        let shown = self.invocations.known_catalogue(agent, joined);
+        let catalogue = shown.map(|shown| u64::from(shown.catalogue.tokens()));
         let tools = match shown {
-            Some((_, shown)) => shown.kept.is_some(),
+            Some(shown) => shown.kept.is_some(),
             None => !self.setting.tools_of(joined).is_empty(),
         };
         let turn = state.turn.as_ref().filter(|_| state.in_turn());
@@ -51,40 +50,30 @@ impl Driver {
 
     /// What must be whole does not fit the window of the model that was chosen: another one of the
     /// route is asked, if there is one that was not found too small before.
-    pub(super) fn does_not_fit(
-        &mut self,
-        agent: AgentId,
-        error: &DoesNotFit,
-        out: &mut Vec<Command>,
-    ) {
-        let budget = self.asking.get(&agent).map_or(0, |asking| asking.budget);
+    pub(super) fn does_not_fit(&mut self, agent: AgentId, error: &DoesNotFit) {
+        let budget = self.invocations.active.get(&agent).map_or(0, |asking| asking.budget);
         let taken = budget.saturating_sub(error.available);
         let tokens = taken.saturating_add(error.tokens);
         let detail = match self.refused_in_turn(agent) {
             Some(frozen) => cannot_be_smaller(frozen),
             None => error.to_string(),
         };
-        self.ask_larger(agent, tokens, detail, out);
+        self.ask_larger(agent, tokens, detail);
     }
 
     /// A request of so many tokens is planned: if the model refused one that was no larger in this
     /// turn, it is not sent. Returns whether it may be.
-    pub(super) fn may_send(
-        &mut self,
-        agent: AgentId,
-        estimate_tokens: u64,
-        out: &mut Vec<Command>,
-    ) -> bool {
+    pub(super) fn may_send(&mut self, agent: AgentId, estimate_tokens: u64) -> bool {
         let refused = self.refused_in_turn(agent).filter(|frozen| !frozen.takes(estimate_tokens));
         let Some(detail) = refused.map(cannot_be_smaller) else { return true };
-        self.ask_larger(agent, estimate_tokens, detail, out);
+        self.ask_larger(agent, estimate_tokens, detail);
         false
     }
 
     /// How contexts are projected for the model that is asked, if it refused one in this turn as
     /// too long.
     fn refused_in_turn(&self, agent: AgentId) -> Option<&Frozen> {
-        let invocation = &self.asking.get(&agent)?.chosen.target.invocation;
+        let invocation = &self.invocations.active.get(&agent)?.chosen.target.invocation;
         let turn = self.ahead().agent(agent)?.turn.as_ref()?;
         let mut frozen = turn.frozen.iter().filter(|frozen| frozen.refused_tokens.is_some());
         frozen.find(|frozen| frozen.invocation == *invocation)
@@ -92,9 +81,9 @@ impl Driver {
 
     /// Asks another model of the route that takes so many tokens. If there is none, the same one
     /// is asked past a limit of an earlier turn; else the turn ends.
-    fn ask_larger(&mut self, agent: AgentId, tokens: u64, detail: String, out: &mut Vec<Command>) {
+    fn ask_larger(&mut self, agent: AgentId, tokens: u64, detail: String) {
         let was_refused = self.refused_in_turn(agent).is_some();
-        let Some(asking) = self.asking.remove(&agent) else { return };
+        let Some(asking) = self.invocations.active.remove(&agent) else { return };
         let What::Step { recap_first, mut unfit, past_limit } = asking.what else { return };
         unfit.push(Failed {
             invocation: asking.chosen.target.invocation.clone(),
@@ -111,12 +100,12 @@ impl Driver {
         });
         if let Some(other) = other {
             let what = What::Step { recap_first, unfit, past_limit: false };
-            return self.gather_for(agent, other, what, out);
+            return self.gather_for(agent, other, what);
         }
         let limit = self.ahead().limit_of(&asking.chosen.target.invocation);
         if limit.is_some() && !past_limit && !was_refused {
             let what = What::Step { recap_first, unfit, past_limit: true };
-            return self.gather_for(agent, asking.chosen, what, out);
+            return self.gather_for(agent, asking.chosen, what);
         }
         let reason = EndReason::DoesNotFit;
         self.landed.push_back(Landed::End { agent, reason, detail });

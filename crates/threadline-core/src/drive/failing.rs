@@ -2,7 +2,6 @@
 
 use super::Driver;
 use super::choosing::wait_ms;
-use super::command::Command;
 use super::peers::spent_together;
 use super::place::{Beside, Ending, Failure, Landed, Sheet, counted, failed, turn_of};
 use super::planted::planted;
@@ -16,7 +15,6 @@ impl Driver {
         sheet: &mut Sheet<'_>,
         agent: AgentId,
         failure: Failure,
-        out: &mut Vec<Command>,
     ) {
         let Some(started) = sheet.draft.history().agent(agent).and_then(|a| a.invoking) else {
             return;
@@ -50,7 +48,7 @@ impl Driver {
         {
             let ms = wait_ms(&next, sheet.at);
             if ms > 0 {
-                self.pause(agent, ms, out);
+                self.pause(agent, ms);
             }
             return;
         }
@@ -64,7 +62,7 @@ impl Driver {
     /// What is recorded before a model is asked: what became of an earlier asking, and the end of
     /// a turn that may not go on.
     pub(super) fn place_before_asking(&mut self, sheet: &mut Sheet<'_>, agent: AgentId) {
-        if self.asking.contains_key(&agent) {
+        if self.invocations.active.contains_key(&agent) {
             return;
         }
         let state = sheet.draft.history().agent(agent);

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::Driver;
-use super::ahead::{Contents, Filled};
 use super::appending::Move;
 use super::asking::{Asking, What};
 use super::command::{Command, Notice, Stopped};
 use super::event::{Alarm, Past, Setback, Ticket};
 use super::peers::stop_later;
+use super::pending_batch::{BuiltBatch, Contents};
 use super::place::{Beside, Ending, Landed, NotPlaced, Sheet};
 use super::planted::planted;
 use super::step::{CallStep, RunState, Step, next_step, run_state};
@@ -41,15 +41,9 @@ pub(super) struct Rewinding {
 }
 
 impl Driver {
-    pub(super) fn has_due_items(&self, at: Timestamp) -> bool {
-        self.inbox.values().any(|item| is_due(item, at))
-    }
-
     /// Takes in what waits, in order, as far as it can go in now.
-    pub(super) fn place_items(&mut self, sheet: &mut Sheet<'_>, out: &mut Vec<Command>) {
-        let due = self.inbox.iter().filter(|(_, item)| is_due(item, sheet.at));
-        let due: Vec<(ItemNumber, Item)> = due.map(|(n, item)| (*n, item.clone())).collect();
-        for (number, item) in due {
+    pub(super) fn place_items(&mut self, sheet: &mut Sheet<'_>) {
+        for (number, item) in self.inbox.due(sheet.at) {
             if sheet.full || self.rewinding.is_some() {
                 return;
             }
@@ -60,31 +54,31 @@ impl Driver {
             }
             let agent = item.to.or_else(|| sheet.draft.history().state().primary());
             let is_message = matches!(item.body, Body::Input(_));
-            let placed = match (item.body, agent) {
+            let placed = match (&item.body, agent) {
                 (Body::Command(inbox::Command::Rewind { to }), _) => {
                     if !sheet.draft.is_empty() {
                         // What came before it is recorded first, and nothing follows from that.
                         sheet.urgent = true;
                         return;
                     }
-                    self.begin_rewind(number, to, out)
+                    self.begin_rewind(number, *to)
                 }
                 (Body::Command(inbox::Command::Recap { hints }), agent) => {
-                    self.want_recap(sheet.draft.history(), number, agent, hints)
+                    self.want_recap(sheet.draft.history(), number, agent, hints.clone())
                 }
                 (Body::Command(command), agent) => self
-                    .check_join(sheet.draft.history(), &command)
-                    .and_then(|()| Self::place_command(sheet, number, agent, command)),
+                    .check_join(sheet.draft.history(), command)
+                    .and_then(|()| Self::place_command(sheet, number, agent, command.clone())),
                 (_, None) => Err(NotPlaced::Refused("there is no agent here".to_owned())),
                 (Body::Input(input), Some(agent)) => {
-                    let input = Input { client_key: Some(item.client_key), ..input };
-                    self.place_input(sheet, (number, item.mode), agent, input, out)
+                    self.place_input(sheet, (number, &item), agent, input)
                 }
                 (Body::Approval { call, digest, answer, by }, Some(agent)) => {
+                    let (call, digest, answer, by) = (*call, *digest, *answer, by.clone());
                     let given = ApprovalGiven { call, digest, answer, by };
                     Self::place_answer(sheet, number, agent, given)
                 }
-                (Body::Cancel, Some(agent)) => self.begin_cancel(sheet, number, agent, out),
+                (Body::Cancel, Some(agent)) => self.begin_cancel(sheet, number, agent),
             };
             let Err(NotPlaced::Refused(why)) = placed else { continue };
             if !is_message {
@@ -106,10 +100,9 @@ impl Driver {
     fn place_input(
         &mut self,
         sheet: &mut Sheet<'_>,
-        (number, mode): (ItemNumber, Mode),
+        (number, item): (ItemNumber, &Item),
         agent: AgentId,
-        input: Input,
-        out: &mut Vec<Command>,
+        input: &Input,
     ) -> Result<(), NotPlaced> {
         let Some(state) = sheet.draft.history().agent(agent).filter(|agent| agent.present) else {
             return Err(NotPlaced::Refused(format!("agent {agent} is not in the conversation")));
@@ -120,11 +113,11 @@ impl Driver {
             self.end_waits(sheet, agent);
             return Ok(());
         }
-        let free = match (&state.stage, mode) {
+        let free = match (&state.stage, item.mode) {
             (Stage::Resting, _) => self.is_free(sheet.draft.history(), agent),
             (Stage::Asked | Stage::Sealed { .. }, Mode::Steer) => {
                 // A request that is still being prepared is made again.
-                self.asking.get(&agent).is_none_or(Asking::can_begin_again)
+                self.invocations.active.get(&agent).is_none_or(Asking::can_begin_again)
                     && state.invoking.is_none()
             }
             (Stage::Calling(_), Mode::Steer) => {
@@ -137,11 +130,13 @@ impl Driver {
         };
         if free && !self.cancelling.contains_key(&agent) {
             if sheet.admits_messages() {
+                let client_key = Some(Arc::clone(&item.client_key));
+                let input = Input { client_key, ..input.clone() };
                 sheet.place(agent, input, Beside::takes(number))?;
                 sheet.contents = Contents::Messages;
             }
-            if self.asking.get(&agent).is_some_and(Asking::can_begin_again) {
-                self.give_up(agent, out);
+            if self.invocations.can_begin_again(agent) {
+                self.give_up(agent);
             }
         }
         Ok(())
@@ -237,7 +232,6 @@ impl Driver {
         sheet: &Sheet<'_>,
         item: ItemNumber,
         agent: AgentId,
-        out: &mut Vec<Command>,
     ) -> Result<(), NotPlaced> {
         if let Some(cancelling) = self.cancelling.get_mut(&agent) {
             // One that stops with its caller takes the first cancel of its own along. Any further
@@ -250,19 +244,19 @@ impl Driver {
         if !sheet.draft.history().agent(agent).is_some_and(Agent::in_turn) {
             return Err(NotPlaced::Refused("nothing to cancel: no turn was under way".to_owned()));
         }
-        self.cancel_turn(agent, Some(item), out);
+        self.cancel_turn(agent, Some(item));
         // Those who work for it stop with it.
         for child in Self::workers(sheet.draft.history(), agent) {
             if !planted!(LeaveChildren) && !self.cancelling.contains_key(&child) {
-                self.cancel_turn(child, None, out);
+                self.cancel_turn(child, None);
             }
         }
         Ok(())
     }
 
-    fn cancel_turn(&mut self, agent: AgentId, item: Option<ItemNumber>, out: &mut Vec<Command>) {
+    fn cancel_turn(&mut self, agent: AgentId, item: Option<ItemNumber>) {
         let mut partial = Partial::default();
-        if let Some(asking) = self.give_up(agent, out) {
+        if let Some(asking) = self.give_up(agent) {
             partial = asking.partial();
             if let What::Recap(recapping) = &asking.what
                 && let Some(item) = recapping.item
@@ -271,14 +265,13 @@ impl Driver {
                 self.landed.push_back(Landed::NoRecap { agent, item, why });
             }
         }
-        self.paused.remove(&agent);
-        let running = self.running.iter().filter(|(_, running)| running.agent == agent);
-        let running: Vec<CallId> = running.map(|(id, _)| *id).collect();
-        let grace = self.next_ticket();
+        self.invocations.cancel_pause(agent);
+        let running = self.calls.running_of(agent);
+        let grace = self.invocations.next_ticket();
         if !running.is_empty() {
-            out.extend(running.into_iter().map(Command::StopCall));
+            self.commands.extend(running.into_iter().map(Command::StopCall));
             let ms = self.setting.limits.grace_ms;
-            out.push(Command::Sleep { alarm: Alarm::Grace(agent, grace), ms });
+            self.commands.push(Command::Sleep { alarm: Alarm::Grace(agent, grace), ms });
         }
         self.cancelling.insert(agent, Cancelling { item, grace, partial });
     }
@@ -286,7 +279,7 @@ impl Driver {
     /// Calls that did not stop in their time are given up.
     pub(super) fn grace_is_over(&mut self, agent: AgentId, grace: Ticket) {
         if self.cancelling.get(&agent).is_some_and(|cancelling| cancelling.grace == grace) {
-            self.running.retain(|_, running| running.agent != agent);
+            self.calls.abandon(agent);
         }
     }
 
@@ -299,7 +292,7 @@ impl Driver {
         // it was told how they ended.
         let later = stop_later(sheet.draft.history(), self.cancelling.keys().copied());
         for (agent, cancelling) in std::mem::take(&mut self.cancelling) {
-            let runs = self.running.values().any(|running| running.agent == agent);
+            let runs = !self.calls.running_of(agent).is_empty();
             let waits = later.contains(&agent) && !planted!(LeaveChildren);
             let ended = !runs && !waits && {
                 let ending = Ending {
@@ -334,17 +327,11 @@ impl Driver {
     }
 
     /// A rewind needs the state that it leads to, and that nothing is under way.
-    fn begin_rewind(
-        &mut self,
-        item: ItemNumber,
-        to: Seq,
-        out: &mut Vec<Command>,
-    ) -> Result<(), NotPlaced> {
-        let busy = !self.asking.is_empty()
-            || !self.running.is_empty()
+    fn begin_rewind(&mut self, item: ItemNumber, to: Seq) -> Result<(), NotPlaced> {
+        let busy = !self.invocations.is_idle()
+            || !self.calls.is_idle()
             || !self.cancelling.is_empty()
-            || !self.landed.is_empty()
-            || !self.paused.is_empty();
+            || !self.landed.is_empty();
         if busy {
             let text = "a step is under way: cancel it first, then rewind";
             return Err(NotPlaced::Refused(text.to_owned()));
@@ -354,13 +341,13 @@ impl Driver {
             return Err(NotPlaced::Refused(text));
         }
         self.rewinding = Some(Rewinding { item, to });
-        out.push(Command::FetchPast { item, to });
+        self.commands.push(Command::FetchPast { item, to });
         Ok(())
     }
 
-    pub(super) fn fetch_past_again(&mut self, out: &mut Vec<Command>) {
+    pub(super) fn fetch_past_again(&mut self) {
         if let Some(Rewinding { item, to }) = self.rewinding {
-            out.push(Command::FetchPast { item, to });
+            self.commands.push(Command::FetchPast { item, to });
         }
     }
 
@@ -370,7 +357,6 @@ impl Driver {
         item: ItemNumber,
         past: Result<Box<Past>, Setback>,
         at: Timestamp,
-        out: &mut Vec<Command>,
     ) {
         if self.rewinding.as_ref().is_none_or(|rewinding| rewinding.item != item) {
             return;
@@ -378,12 +364,14 @@ impl Driver {
         let past = match past {
             Ok(past) => past,
             Err(Setback::AnswerLost(why) | Setback::Later(why)) => {
-                out.push(Command::Publish(Notice::Stalled(why.into())));
-                return out.push(Command::Sleep { alarm: Alarm::Rewind, ms: READ_AGAIN_MS });
+                self.commands.push(Command::Publish(Notice::Stalled(why.into())));
+                return self
+                    .commands
+                    .push(Command::Sleep { alarm: Alarm::Rewind, ms: READ_AGAIN_MS });
             }
-            Err(Setback::Fenced) => return self.stop(Stopped::LeaseLost, out),
-            Err(Setback::Never(why)) => return self.stop(Stopped::Store(why), out),
-            Err(Setback::ItemGone(gone)) => return self.stop(unexpected(gone), out),
+            Err(Setback::Fenced) => return self.stop(Stopped::LeaseLost),
+            Err(Setback::Never(why)) => return self.stop(Stopped::Store(why)),
+            Err(Setback::ItemGone(gone)) => return self.stop(unexpected(gone)),
         };
         self.rewinding = None;
         let setting = Arc::clone(&self.setting);
@@ -393,9 +381,9 @@ impl Driver {
                 let seq = proposed.batch.base.next();
                 proposed.batch.taken.push(Taken { item, seq });
                 let moves = Move::between(&self.history, &proposed.history).collect();
-                self.append(Filled::urgent(proposed, past.widgets, moves), out);
+                self.append(BuiltBatch::urgent(proposed, past.widgets, moves));
             }
-            Err(refused) => self.stop(Stopped::Store(refused.to_string()), out),
+            Err(refused) => self.stop(Stopped::Store(refused.to_string())),
         }
     }
 }
@@ -403,8 +391,4 @@ impl Driver {
 /// Why a driver stops if the store refuses something that takes no message.
 pub(super) fn unexpected(gone: ItemNumber) -> Stopped {
     Stopped::Store(format!("inbox item {} does not wait any more", gone.0))
-}
-
-fn is_due(item: &Item, at: Timestamp) -> bool {
-    item.due.is_none_or(|due| due <= at)
 }

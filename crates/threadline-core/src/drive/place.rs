@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Driver;
-use super::ahead::{Contents, Filled};
 use super::appending::Move;
 use super::calls::CallText;
 use super::command::{Command, Stopped};
 use super::event::{Alarm, Ticket};
+use super::pending_batch::{BuiltBatch, Contents, PendingBatch};
 use super::planted::planted;
 use super::step::{CallStep, Step, next_step, run_state};
 use crate::clock::Timestamp;
@@ -257,9 +257,9 @@ impl Sheet<'_> {
     }
 
     /// What was placed, to be appended.
-    fn finish(self) -> Result<Filled, Refused> {
+    fn finish(self) -> Result<BuiltBatch, Refused> {
         let Proposed { batch, history } = self.draft.finish()?;
-        Ok(Filled {
+        Ok(BuiltBatch {
             batch: Arc::new(batch),
             history,
             widgets: self.widgets,
@@ -314,11 +314,11 @@ fn chain_of(error: &dyn std::error::Error) -> String {
 
 impl Driver {
     /// Places all that can be placed.
-    pub(super) fn record(&mut self, at: Timestamp, out: &mut Vec<Command>) {
-        if self.appending.is_some() || self.rewinding.is_some() {
+    pub(super) fn record(&mut self, at: Timestamp) {
+        if self.pending.is_appending() || self.rewinding.is_some() {
             return;
         }
-        if self.history.is_copy() && !self.has_due_items(at) {
+        if self.history.is_copy() && !self.inbox.has_due(at) {
             // A copy settles what was open with its first batch, and nothing begins by itself.
             return;
         }
@@ -326,14 +326,14 @@ impl Driver {
         let stamp = Stamp { at, ids: &*setting.ids, counter: &*setting.counter };
         let mut sheet = match self.sheet(stamp) {
             Ok(sheet) => sheet,
-            Err(refused) => return self.stop(Stopped::Store(chain_of(&refused)), out),
+            Err(refused) => return self.stop(Stopped::Store(chain_of(&refused))),
         };
         self.place_workspace(&mut sheet);
         loop {
             let before = sheet.placed();
-            self.place_landed(&mut sheet, out);
+            self.place_landed(&mut sheet);
             self.place_returns(&mut sheet);
-            self.place_items(&mut sheet, out);
+            self.place_items(&mut sheet);
             if self.rewinding.is_some() {
                 // Nothing is placed yet, and nothing may be before the rewind is.
                 return;
@@ -344,7 +344,7 @@ impl Driver {
             let agents: Vec<AgentId> =
                 sheet.draft.history().state().agents.keys().copied().collect();
             for agent in agents {
-                self.place_step(&mut sheet, agent, out);
+                self.place_step(&mut sheet, agent);
             }
             if sheet.full || sheet.placed() == before {
                 break;
@@ -354,8 +354,8 @@ impl Driver {
             return;
         }
         match sheet.finish() {
-            Ok(filled) => self.filled = Some(filled),
-            Err(refused) => self.stop(Stopped::Store(chain_of(&refused)), out),
+            Ok(built) => self.pending = PendingBatch::Built(built),
+            Err(refused) => self.stop(Stopped::Store(chain_of(&refused))),
         }
     }
 
@@ -364,8 +364,8 @@ impl Driver {
         let Stamp { at, ids, counter } = stamp;
         // What settles a copy makes it one that can be driven: that must be durable first.
         let (full, urgent) = (false, self.history.is_copy());
-        Ok(match self.filled.take() {
-            Some(Filled { batch, history, widgets, texts, moves, contents, .. }) => {
+        Ok(match self.pending.reopen() {
+            Some(BuiltBatch { batch, history, widgets, texts, moves, contents, .. }) => {
                 let proposed = Proposed { batch: Arc::unwrap_or_clone(batch), history };
                 let draft = proposed.reopen(stamp);
                 Sheet { draft, widgets, texts, at, counter, ids, moves, full, urgent, contents }
@@ -385,7 +385,7 @@ impl Driver {
         })
     }
 
-    fn place_landed(&mut self, sheet: &mut Sheet<'_>, out: &mut Vec<Command>) {
+    fn place_landed(&mut self, sheet: &mut Sheet<'_>) {
         for _ in 0..self.landed.len() {
             // What may take much room comes into a batch of its own rather than being refused.
             if sheet.full {
@@ -401,12 +401,12 @@ impl Driver {
             }
             match landed {
                 Landed::Start { agent, ticket, started } => {
-                    self.place_start(sheet, agent, ticket, started, out);
+                    self.place_start(sheet, agent, ticket, started);
                 }
                 Landed::Output { agent, output, metadata } => {
                     self.place_output(sheet, agent, output, metadata);
                 }
-                Landed::Failed { agent, failure } => self.place_failure(sheet, agent, failure, out),
+                Landed::Failed { agent, failure } => self.place_failure(sheet, agent, failure),
                 Landed::Recap { agent, recap, metadata, item } => {
                     self.place_recap(sheet, agent, recap, metadata, item);
                 }
@@ -417,7 +417,7 @@ impl Driver {
                     self.place_no_recap(sheet, agent, item, why);
                 }
                 Landed::FileChange { agent, change } => {
-                    self.place_file_change(sheet, agent, change, out);
+                    self.place_file_change(sheet, agent, change);
                 }
                 Landed::Finished { agent, finished, metadata } => {
                     if is_open(sheet.draft.history(), agent, finished.call)
@@ -461,14 +461,13 @@ impl Driver {
     }
 
     /// Lets a while pass before an agent's model is asked again.
-    pub(super) fn pause(&mut self, agent: AgentId, ms: u64, out: &mut Vec<Command>) {
-        let ticket = self.next_ticket();
-        self.paused.insert(agent, ticket);
-        out.push(Command::Sleep { alarm: Alarm::Backoff(agent, ticket), ms });
+    pub(super) fn pause(&mut self, agent: AgentId, ms: u64) {
+        let ticket = self.invocations.pause(agent);
+        self.commands.push(Command::Sleep { alarm: Alarm::Backoff(agent, ticket), ms });
     }
 
     /// Records what an agent's next step records.
-    fn place_step(&mut self, sheet: &mut Sheet<'_>, agent: AgentId, out: &mut Vec<Command>) {
+    fn place_step(&mut self, sheet: &mut Sheet<'_>, agent: AgentId) {
         let cancelled = self.cancelling.contains_key(&agent) && !planted!(StartAfterCancel);
         // Completions are recorded first: otherwise the step would take an answer for a lost one.
         let landed = self.landed.iter().any(|landed| landed.agent() == agent);
@@ -492,7 +491,7 @@ impl Driver {
                     return;
                 }
                 for (id, step) in calls {
-                    self.place_call(sheet, agent, id, step, out);
+                    self.place_call(sheet, agent, id, step);
                 }
             }
         }

@@ -49,10 +49,10 @@ impl Driver {
             What::Step { .. } => false,
             What::Recap(recapping) => recapping.item == Some(item),
         };
-        if self.asking.values().any(is_its) {
+        if self.invocations.active.values().any(is_its) {
             return Ok(());
         }
-        self.recaps.retain(|_, wanted| wanted.item != item);
+        self.invocations.recaps.retain(|_, wanted| wanted.item != item);
         let agent = agent.filter(|agent| history.agent(*agent).is_some_and(|agent| agent.present));
         let Some(agent) = agent else {
             return Err(NotPlaced::Refused("there is no such agent here".to_owned()));
@@ -65,14 +65,18 @@ impl Driver {
             return Err(NotPlaced::Refused(none.to_string()));
         }
         // One at a time: the next one is heard of again once this one is taken.
-        let waits =
-            self.recaps.get(&agent).is_some_and(|wanted| self.inbox.contains_key(&wanted.item));
-        let is_written = self.asking.get(&agent).is_some_and(|asking| match &asking.what {
-            What::Step { .. } => false,
-            What::Recap(recapping) => recapping.item.is_some(),
-        });
+        let waits = self
+            .invocations
+            .recaps
+            .get(&agent)
+            .is_some_and(|wanted| self.inbox.contains(wanted.item));
+        let is_written =
+            self.invocations.active.get(&agent).is_some_and(|asking| match &asking.what {
+                What::Step { .. } => false,
+                What::Recap(recapping) => recapping.item.is_some(),
+            });
         if !waits && !is_written {
-            self.recaps.insert(agent, RecapItem { item, hints });
+            self.invocations.recaps.insert(agent, RecapItem { item, hints });
         }
         Ok(())
     }
@@ -82,13 +86,15 @@ impl Driver {
         let Some(state) = self.ahead().agent(agent).filter(|agent| agent.present) else {
             return false;
         };
-        self.recaps.get(&agent).is_some_and(|wanted| self.inbox.contains_key(&wanted.item))
+        self.invocations.recaps.get(&agent).is_some_and(|wanted| self.inbox.contains(wanted.item))
             && state.invoking.is_none()
             && !matches!(state.stage, Stage::Calling(_))
     }
 
-    pub(super) fn gather_asked_recap(&mut self, agent: AgentId, out: &mut Vec<Command>) {
-        let Some(RecapItem { item, hints }) = self.recaps.remove(&agent) else { return };
+    pub(super) fn gather_asked_recap(&mut self, agent: AgentId) {
+        let Some(RecapItem { item, hints }) = self.invocations.recaps.remove(&agent) else {
+            return;
+        };
         let (Some(state), Ok(chosen)) =
             (self.ahead().agent(agent), self.choose(self.ahead(), agent))
         else {
@@ -98,7 +104,7 @@ impl Driver {
         let joined = Arc::clone(&state.joined);
         let room = self.room(agent, &chosen, &joined);
         let ask = RecapAsk::asked(self.ahead(), agent, room, hints);
-        self.gather_recap(chosen, joined, ask, Some(item), out);
+        self.gather_recap(chosen, joined, ask, Some(item));
     }
 
     /// Whether a plan's wish for a recap is to be met: not again before the border has moved on
@@ -110,16 +116,13 @@ impl Driver {
     }
 
     /// Begins to write the recap that a plan wishes for, in place of the step it was made for.
-    pub(super) fn gather_wished_recap(
-        &mut self,
-        agent: AgentId,
-        plan: &Plan,
-        out: &mut Vec<Command>,
-    ) {
-        let (Some(wish), Some(asking)) = (plan.wish, self.asking.remove(&agent)) else { return };
+    pub(super) fn gather_wished_recap(&mut self, agent: AgentId, plan: &Plan) {
+        let (Some(wish), Some(asking)) = (plan.wish, self.invocations.active.remove(&agent)) else {
+            return;
+        };
         let Asking { chosen, joined, .. } = asking;
         let ask = RecapAsk::wished(agent, &wish, budget(&plan.options));
-        self.gather_recap(chosen, joined, ask, None, out);
+        self.gather_recap(chosen, joined, ask, None);
     }
 
     /// What a request to a model may take.
@@ -136,16 +139,17 @@ impl Driver {
         joined: Arc<AgentJoined>,
         ask: RecapAsk,
         item: Option<ItemNumber>,
-        out: &mut Vec<Command>,
     ) {
-        let (agent, ticket) = (ask.agent, self.next_ticket());
+        let (agent, ticket) = (ask.agent, self.invocations.next_ticket());
         let (history, unstored) = (self.ahead().clone(), self.unstored());
         let gather = Box::new(GatherRecap { history, unstored, ask: ask.clone() });
-        out.push(Command::GatherRecap { agent, ticket, gather });
+        self.commands.push(Command::GatherRecap { agent, ticket, gather });
         let what = What::Recap(Box::new(Recapping { ask, source: None, item }));
         let shown = Shown { catalogue: Arc::default(), kept: None };
         let counter = Arc::clone(&self.setting.counter);
-        self.asking.insert(agent, Asking::new(ticket, chosen, joined, shown, what, counter));
+        self.invocations
+            .active
+            .insert(agent, Asking::new(ticket, chosen, joined, shown, what, counter));
     }
 
     pub(super) fn recap_gathered(
@@ -153,22 +157,21 @@ impl Driver {
         agent: AgentId,
         ticket: Ticket,
         source: Option<Box<RecapSource>>,
-        out: &mut Vec<Command>,
     ) {
         let setting = Arc::clone(&self.setting);
-        let asking = self.asking.get_mut(&agent).filter(|asking| asking.ticket == ticket);
+        let asking = self.invocations.get_mut(agent, ticket);
         let Some(asking) = asking else { return };
         let What::Recap(recapping) = &mut asking.what else { return };
         let Some(source) = source else {
             let item = recapping.item;
-            self.asking.remove(&agent);
+            self.invocations.active.remove(&agent);
             match item {
                 Some(item) => {
                     let why = "there is nothing to be recapped yet".to_owned();
                     self.landed.push_back(Landed::NoRecap { agent, item, why });
                 }
                 // Nothing of the range fits the window: the step goes on without a recap.
-                None => self.gather(agent, false, out),
+                None => self.gather(agent, false),
             }
             return;
         };
@@ -180,7 +183,7 @@ impl Driver {
         asking.prepare(ask.options, context.digest(), context.tokens());
         let (target, options) = (Arc::clone(&asking.chosen.target), asking.joined.options.clone());
         let request = Request::recap(target, context, options);
-        out.push(Command::Invoke { agent, ticket, request: Box::new(request) });
+        self.commands.push(Command::Invoke { agent, ticket, request: Box::new(request) });
     }
 
     /// A model wrote a recap: it is recorded, or why not.
@@ -294,7 +297,7 @@ impl Driver {
         item: ItemNumber,
         why: String,
     ) {
-        if sheet.draft.takes(item) || !self.inbox.contains_key(&item) {
+        if sheet.draft.takes(item) || !self.inbox.contains(item) {
             return;
         }
         let note = Note { category: "refused".into(), text: format!("no recap: {why}").into() };
