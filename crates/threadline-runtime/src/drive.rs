@@ -1,8 +1,6 @@
 //! One leased conversation, step after step.
 
-use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use threadline_core::clock::Timestamp;
@@ -16,17 +14,14 @@ use threadline_core::store::{
     Attendance, Change, Changes, Lease, OpenError, StoreError, open_with_widgets, verified_entries,
 };
 use tokio::sync::Notify;
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::time::Instant;
 
+use crate::alarm::{Alarm, DueTimer};
 use crate::feed::{Feed, News};
+use crate::inbox_cursor::InboxCursor;
 use crate::lease_timer::{LeaseTimer, Renewed};
 use crate::work::{Done, Work, read_inbox};
 use crate::world::World;
-
-/// The longest sleep before the clock is asked again: it may have been set.
-const CLOCK_MS: u64 = 30_000;
-/// How long to wait before an inbox that could not be read is read again.
-const READ_AGAIN: Duration = Duration::from_secs(1);
 
 /// Drives one conversation in this process, under a lease.
 ///
@@ -49,19 +44,9 @@ pub struct Drive {
     woken: bool,
     /// Changes of the conversation that others make in the store.
     changes: Box<dyn Changes>,
-    /// When to read the inbox again after a read that failed.
-    look_at: Option<Instant>,
-    looking: bool,
-    look_again: bool,
-    seen: ItemNumber,
-    /// What is due next, and when to look whether it is.
-    due: Option<Timestamp>,
-    wake_at: Option<Instant>,
-    /// Goes off when the next of these times has come, or before. It stays set from step to step:
-    /// to set one wakes the thread that waits for all of them.
-    alarm: Pin<Box<Sleep>>,
-    /// What it is set for, until that was seen to: its time may come while nobody looks.
-    alarm_at: Option<Instant>,
+    inbox: InboxCursor,
+    due_timer: DueTimer,
+    alarm: Alarm,
     /// What became durable and was not told yet.
     moved: Vec<Arc<Entry>>,
     rest: Option<Rest>,
@@ -165,21 +150,16 @@ impl Drive {
             wake,
             woken: false,
             changes,
-            look_at: None,
-            looking: false,
-            look_again: false,
-            seen: ItemNumber(0),
-            due: None,
-            wake_at: None,
-            alarm: Box::pin(sleep_until(now)),
-            alarm_at: None,
+            inbox: InboxCursor::default(),
+            due_timer: DueTimer::default(),
+            alarm: Alarm::new(now),
             moved: Vec::new(),
             rest: None,
             stopped: None,
         };
-        drive.arrived(&waiting);
-        if std::mem::take(&mut drive.look_again) {
-            drive.look();
+        drive.inbox.request();
+        if let Some(after) = drive.inbox.finish(now, Some(&waiting)) {
+            drive.work.read_inbox(after);
         }
         drive.tell(Event::Arrived(waiting));
         Ok(drive)
@@ -205,7 +185,7 @@ impl Drive {
                 return Err(stopped.clone().into());
             }
             if let Some(rest) = self.rest
-                && !self.looking
+                && !self.inbox.is_reading()
             {
                 return Ok(Stepped::Blocked(rest));
             }
@@ -227,7 +207,7 @@ impl Drive {
     /// to be empty.
     pub async fn wait(&mut self) -> Result<(), DriveError> {
         while self.rest.is_some() {
-            if !self.looking && std::mem::take(&mut self.woken) {
+            if !self.inbox.is_reading() && std::mem::take(&mut self.woken) {
                 // It may have been for a time that has come.
                 self.tell(Event::Due);
                 break;
@@ -266,14 +246,9 @@ impl Drive {
 
     /// Looks into the inbox at once.
     pub fn look(&mut self) {
-        if self.looking {
-            // What is being read may have been asked for before what is new was there.
-            self.look_again = true;
-        } else {
-            self.looking = true;
-            self.work.read_inbox(self.seen);
+        if let Some(after) = self.inbox.request() {
+            self.work.read_inbox(after);
         }
-        self.look_at = None;
     }
 
     /// Reads the inbox if it was woken meanwhile; returns whether it was.
@@ -292,20 +267,21 @@ impl Drive {
 
     /// When the clock will have come to what is due next, if anything is.
     pub(crate) fn wakes_at(&self) -> Option<Instant> {
-        self.wake_at
+        self.due_timer.check_at()
     }
 
     /// What happens next to the driver; none if something happened that it need not know, and
     /// that it may rest now.
     async fn next_event(&mut self) -> Option<Event> {
         loop {
-            self.set_alarm();
+            let times =
+                [self.lease_timer.renew_at(), self.inbox.retry_at(), self.due_timer.check_at()];
+            self.alarm.set(times.into_iter().flatten().min());
             let wake = Arc::clone(&self.wake);
             // However much work there is, leases are renewed, and inboxes are looked into.
             tokio::select! {
                 biased;
-                () = self.alarm.as_mut(), if self.alarm_at.is_some() => {
-                    self.alarm_at = None;
+                () = self.alarm.ring() => {
                     if let Some(event) = self.time_has_come() {
                         return Some(event);
                     }
@@ -323,28 +299,17 @@ impl Drive {
         }
     }
 
-    /// Sets the alarm, unless it is set for that time or an earlier one.
-    fn set_alarm(&mut self) {
-        if let Some(next) =
-            [self.lease_timer.renew_at(), self.look_at, self.wake_at].into_iter().flatten().min()
-            && self.alarm_at.is_none_or(|set| next < set)
-        {
-            self.alarm_at = Some(next);
-            self.alarm.as_mut().reset(next);
-        }
-    }
-
     /// Does what is to be done by now; gives what the driver is to know of it.
     fn time_has_come(&mut self) -> Option<Event> {
         let now = Instant::now();
         if self.lease_timer.request_renewal(now) {
             self.work.renew(&self.lease);
         }
-        if self.look_at.is_some_and(|at| at <= now) {
+        if self.inbox.retry_at().is_some_and(|at| at <= now) {
             self.look();
         }
-        if self.wake_at.is_some_and(|wake_at| wake_at <= now) {
-            self.rearm();
+        if self.due_timer.check_at().is_some_and(|at| at <= now) {
+            self.due_timer.restart(self.now());
             return Some(Event::Due);
         }
         None
@@ -369,7 +334,6 @@ impl Drive {
             Done::Quiet => None,
             Done::Streamed(streamed) => Some(self.work.streamed(*streamed)),
             Done::Inbox(items) => {
-                self.looking = false;
                 if let Err(error) = &items {
                     // After a failed read nothing is known about the inbox.
                     self.woken = false;
@@ -377,25 +341,14 @@ impl Drive {
                     if error.damage().is_some() {
                         self.stopped = Some(Stopped::Store(error.to_string()));
                     }
-                    self.look_at = Some(Instant::now() + READ_AGAIN);
                 }
-                let items = items.unwrap_or_default();
-                self.arrived(&items);
-                if std::mem::take(&mut self.look_again) {
-                    self.look();
+                if let Some(after) = self.inbox.finish(Instant::now(), items.as_deref().ok()) {
+                    self.work.read_inbox(after);
                 }
-                (!items.is_empty()).then_some(Event::Arrived(items))
+                items.ok().filter(|items| !items.is_empty()).map(Event::Arrived)
             }
             Done::Renewed(renewed) => self.renewed(renewed),
         }
-    }
-
-    fn arrived(&mut self, items: &[(ItemNumber, Item)]) {
-        if let Some((last, _)) = items.last() {
-            self.seen = self.seen.max(*last);
-        }
-        // Only an empty page is the last one.
-        self.look_again |= !items.is_empty();
     }
 
     fn renewed(&mut self, renewed: Result<Lease, StoreError>) -> Option<Event> {
@@ -411,7 +364,7 @@ impl Drive {
 
     /// Tells the driver what happened and does what it says.
     fn tell(&mut self, event: Event) {
-        let now = self.world.clock.now().max(self.latest);
+        let now = self.now();
         for command in self.driver.on(event, now) {
             self.execute(command);
         }
@@ -457,8 +410,8 @@ impl Drive {
             Command::FetchPast { item, to } => self.work.fetch_past(item, to),
             Command::Sleep { alarm, ms } => self.work.sleep(ms, Event::Alarm(alarm)),
             Command::WakeAt(moment) => {
-                self.due = moment;
-                self.rearm();
+                let now = self.now();
+                self.due_timer.set(moment, now);
             }
             Command::Publish(notice) => self.publish(notice),
             // The driver is asked whether it rests after every event.
@@ -488,14 +441,9 @@ impl Drive {
         self.feed.tell(News::Notice(notice));
     }
 
-    /// Sets the alarm for what is due next, by the clock as it is now.
-    fn rearm(&mut self) {
-        self.wake_at = self.due.map(|due| {
-            let now = self.world.clock.now().max(self.latest);
-            let ms = due.millis_since(now).min(CLOCK_MS);
-            // Never twice at once: a clock that stands still must not spin.
-            Instant::now() + Duration::from_millis(ms.max(20))
-        });
+    /// The present as the driver sees it: not before the last entry.
+    fn now(&self) -> Timestamp {
+        self.world.clock.now().max(self.latest)
     }
 }
 

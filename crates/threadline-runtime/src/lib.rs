@@ -7,11 +7,13 @@
 //!
 //! Nothing here is specific to a vendor, a database or a protocol.
 
+mod alarm;
 mod at_hand;
 mod change;
 mod drive;
 mod feed;
 mod health;
+mod inbox_cursor;
 mod lease_timer;
 mod redact;
 mod runtime;
