@@ -11,7 +11,7 @@ mod tests;
 
 use std::sync::Arc;
 
-pub use health::{Health, HealthBook};
+pub use health::{AllHealthy, Health, HealthBook, HealthSource};
 
 use self::candidate::Candidate;
 use crate::clock::Timestamp;
@@ -19,51 +19,12 @@ use crate::history::fact::Invocation;
 use crate::history::one_line;
 use crate::history::state::{Agent, Failed};
 use crate::provider::{Models, Target};
+pub use crate::provider::{Route, Strategy};
 
 /// The route that is taken where nobody names one.
 pub const DEFAULT_ROUTE: &str = "default";
 /// The longest reason that is recorded, in characters.
 const WHY_CAP: usize = 500;
-
-/// A named choice of models.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Route {
-    /// What agents, inputs and people call it.
-    pub name: Arc<str>,
-    /// The names of its models, in order.
-    pub models: Vec<Arc<str>>,
-    /// How one of them is chosen.
-    pub strategy: Strategy,
-}
-
-/// How a route chooses among its models. Within a turn the chosen one is kept unless it fails.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Strategy {
-    /// The first one and no other.
-    #[default]
-    Fixed,
-    /// The first one; the next at once when it fails.
-    Fallback,
-    /// The one whose price for the request is the lowest; those of unknown price come last.
-    Cheapest,
-    /// The one that began to answer soonest of late; those never measured come first.
-    Fastest,
-    /// The first one whose window holds the request with nothing folded.
-    FirstThatFits,
-}
-
-impl Strategy {
-    /// Its name, as configurations and reasons have it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Fixed => "fixed",
-            Self::Fallback => "fallback",
-            Self::Cheapest => "cheapest",
-            Self::Fastest => "fastest",
-            Self::FirstThatFits => "first that fits",
-        }
-    }
-}
 
 /// What a request needs of a model, in our unit of tokens.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -170,6 +131,7 @@ impl Origin {
 /// The same arguments give the same answer.
 pub fn choose(
     models: &dyn Models,
+    health: &dyn HealthSource,
     wanted: Option<&Arc<str>>,
     needs: &Needs,
     so_far: &SoFar<'_>,
@@ -178,7 +140,7 @@ pub fn choose(
     let strategy = origin.strategy();
     let mut candidates: Vec<Candidate> = targets
         .into_iter()
-        .map(|(name, target)| Candidate::new(name, target, models, strategy, needs, so_far))
+        .map(|(name, target)| Candidate::new(name, target, health, strategy, needs, so_far))
         .collect();
     candidates.sort_by_key(|candidate| candidate.rank);
     let kept = candidates.iter().position(|candidate| candidate.is_kept(so_far));

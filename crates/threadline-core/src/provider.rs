@@ -8,6 +8,7 @@ mod cost;
 mod delta;
 mod error;
 mod models;
+mod route;
 mod usage;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ pub use cost::cost;
 pub use delta::{BlockIndex, BlockKind, Delta, DeltaStream, Prepared, Repair};
 pub use error::ProviderError;
 pub use models::{MediaSupport, Models, Price, Profile, Target, ThinkingSupport, ToolSupport};
+pub use route::{Route, Strategy};
 pub use usage::{CountedUsage, ExpectedUsage, USAGE_REFUSED_KEY};
 
 use crate::context::Context;

@@ -3,10 +3,10 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use threadline_core::choose::{Health, HealthBook, Route};
+use threadline_core::choose::{Health, HealthBook, HealthSource};
 use threadline_core::clock::{Clock, Timestamp};
 use threadline_core::history::fact::{FailureKind, Invocation};
-use threadline_core::provider::{Models, Target};
+use threadline_core::provider::Target;
 
 /// What this process knows of how models are doing, shared by all that it drives.
 pub(crate) struct Observer {
@@ -25,24 +25,9 @@ impl Observer {
     }
 }
 
-/// The models of a program, with how they are doing.
-pub(crate) struct Observed {
-    pub(crate) models: Arc<dyn Models>,
-    pub(crate) observer: Arc<Observer>,
-}
-
-impl Models for Observed {
-    fn targets(&self) -> Vec<Arc<Target>> {
-        self.models.targets()
-    }
-
-    fn routes(&self) -> Vec<Arc<Route>> {
-        self.models.routes()
-    }
-
+impl HealthSource for Observer {
     fn health(&self, target: &Target) -> Health {
-        let now = self.observer.clock.now();
-        self.observer.book().health(&target.invocation, now)
+        self.book().health(&target.invocation, self.clock.now())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use threadline_core::choose::HealthSource;
 use threadline_core::clock::Clock;
 use threadline_core::drive::{Limits, Setting, Toolset, ToolsetRefused};
 use threadline_core::history::fact::WorkspaceSet;
@@ -14,7 +15,7 @@ use threadline_core::tokens::TokenCounter;
 use threadline_core::tool::Tool;
 use threadline_core::widget::{NamesClash, Registry, Widget};
 
-use crate::health::{Observed, Observer};
+use crate::health::Observer;
 use crate::toolbox::Toolbox;
 
 /// The parts that conversations are driven with.
@@ -83,11 +84,20 @@ impl World {
         let toolset = Toolset::new(specs, &widgets)?;
         let limits = Limits::default();
         let observer = Arc::new(Observer::new(Arc::clone(&clock)));
-        let models = Arc::new(Observed { models, observer: Arc::clone(&observer) });
+        let health = Arc::clone(&observer) as Arc<dyn HealthSource>;
         let policy = Vec::new();
         let workspace = None;
-        let setting =
-            Setting { ids, counter, models, tools: toolset, widgets, limits, policy, workspace };
+        let setting = Setting {
+            ids,
+            counter,
+            models,
+            health,
+            tools: toolset,
+            widgets,
+            limits,
+            policy,
+            workspace,
+        };
         let (toolbox, setting) = (Toolbox::new(tools), Arc::new(setting));
         let (pace, secrets) = (Pace::default(), Arc::default());
         Ok(Self { store, provider, toolbox, clock, setting, pace, secrets, observer })
@@ -133,6 +143,7 @@ fn again(setting: &Setting) -> Setting {
         ids: Arc::clone(&setting.ids),
         counter: Arc::clone(&setting.counter),
         models: Arc::clone(&setting.models),
+        health: Arc::clone(&setting.health),
         tools: setting.tools.clone(),
         widgets: Arc::clone(&setting.widgets),
         limits: setting.limits,

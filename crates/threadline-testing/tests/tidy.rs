@@ -139,6 +139,38 @@ fn names(line: &str, folder: &str) -> bool {
 }
 
 /// The name and the manifest of every crate.
+/// Every file and function that ARCHITECTURE.md names exists.
+#[test]
+fn the_map_names_what_there_is() {
+    let root = root();
+    let map = fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
+    let (mut files, mut functions) = (0, 0);
+    for line in map.lines().filter(|line| line.starts_with('|')) {
+        let mut source = None;
+        for (index, name) in line.split('`').enumerate() {
+            if index % 2 == 0 {
+                continue;
+            }
+            if Path::new(name).extension().is_some_and(|extension| extension == "rs") {
+                let path = match name.strip_prefix('/') {
+                    Some(path) => root.join("crates/threadline").join(path),
+                    None => root.join(format!("crates/threadline-{name}")),
+                };
+                let text = fs::read_to_string(&path);
+                source = Some((name, text.unwrap_or_else(|_| panic!("there is no {name}"))));
+                files += 1;
+            } else if let Some((file, text)) = &source
+                && name.chars().all(|c| c.is_ascii_lowercase() || c == '_')
+                && line.split('|').nth(2).is_some_and(|cell| cell.contains(&format!("`{name}`")))
+            {
+                assert!(text.contains(&format!("fn {name}")), "{file} has no fn {name}");
+                functions += 1;
+            }
+        }
+    }
+    assert!(files > 30 && functions > 20, "{files} files, {functions} functions");
+}
+
 fn manifests() -> Vec<(String, Table)> {
     let mut manifests = Vec::new();
     for folder in fs::read_dir(root().join("crates")).unwrap() {

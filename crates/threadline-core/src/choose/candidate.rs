@@ -3,12 +3,12 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use super::{Needs, SoFar, Strategy};
+use super::{HealthSource, Needs, SoFar, Strategy};
 use crate::clock::Timestamp;
 use crate::context::plan::RESERVE_SHARE;
 use crate::history::fact::{FailureKind, Usage};
 use crate::history::state::Failed;
-use crate::provider::{Models, Profile, Target, ToolSupport, cost};
+use crate::provider::{Profile, Target, ToolSupport, cost};
 
 /// What a request is taken to cost at the least, and which part of it is answered, where prices
 /// are compared.
@@ -46,7 +46,7 @@ impl Candidate {
     pub(super) fn new(
         name: Arc<str>,
         target: Option<Arc<Target>>,
-        models: &dyn Models,
+        health: &dyn HealthSource,
         strategy: Strategy,
         needs: &Needs,
         so_far: &SoFar<'_>,
@@ -64,7 +64,7 @@ impl Candidate {
         // A request that was too long is shorter now: that is no mark against the model.
         let passing = |failed: &&&Failed| failed.kind != FailureKind::ContextTooLong;
         let passing: Vec<&&Failed> = failed.iter().filter(passing).collect();
-        let health = target.as_ref().map(|target| models.health(target)).unwrap_or_default();
+        let health = target.as_ref().map(|target| health.health(target)).unwrap_or_default();
         let profile = target.as_ref().map(|target| &target.profile);
         let rank = profile.map_or((false, 0), |profile| match strategy {
             Strategy::Fixed | Strategy::Fallback | Strategy::FirstThatFits => (false, 0),

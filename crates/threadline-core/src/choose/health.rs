@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::clock::Timestamp;
 use crate::history::fact::{FailureKind, Invocation};
+use crate::provider::Target;
 
 /// After how many failures in a row a model is left alone, and for how long.
 const BREAKS_AFTER: u32 = 3;
@@ -21,6 +22,22 @@ pub struct Health {
     pub latency_ms: Option<u64>,
     /// Whether the breaker is open: it failed several times in a row a moment ago.
     pub open: bool,
+}
+
+/// Tells how models are doing, as far as this process has seen.
+pub trait HealthSource: Send + Sync {
+    /// The health of a target.
+    fn health(&self, target: &Target) -> Health;
+}
+
+/// A source that has seen nothing: every model is healthy.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AllHealthy;
+
+impl HealthSource for AllHealthy {
+    fn health(&self, _target: &Target) -> Health {
+        Health::default()
+    }
 }
 
 /// What a process knows of how models are doing.

@@ -25,7 +25,9 @@ impl Models for Few {
     fn routes(&self) -> Vec<Arc<Route>> {
         self.routes.clone()
     }
+}
 
+impl HealthSource for Few {
     fn health(&self, target: &Target) -> Health {
         self.health.get(&target.name).copied().unwrap_or_default()
     }
@@ -76,7 +78,7 @@ fn failed(name: &str, kind: FailureKind) -> Failed {
 fn pick(models: &Few, needs: &Needs, asked: Option<&str>, failed: &[Failed]) -> String {
     let asked = asked.map(invocation);
     let so_far = SoFar { asked: asked.as_ref(), failed };
-    match choose(models, Some(&"plan".into()), needs, &so_far) {
+    match choose(models, models, Some(&"plan".into()), needs, &so_far) {
         Ok(chosen) => chosen.target.name.to_string(),
         Err(none) => none.to_string(),
     }
@@ -88,7 +90,8 @@ fn a_name_is_a_route_or_a_model() {
     let none = (Needs::default(), SoFar::default());
     let named = |models: &Few, name: Option<&str>| {
         let name = name.map(Arc::from);
-        choose(models, name.as_ref(), &none.0, &none.1).map(|chosen| (chosen.target, chosen.why))
+        choose(models, models, name.as_ref(), &none.0, &none.1)
+            .map(|chosen| (chosen.target, chosen.why))
     };
     let (target, why) = named(&models, Some("plan")).unwrap();
     assert_eq!((&*target.name, &*why), ("a", "route plan (fallback)"));
@@ -112,7 +115,8 @@ fn the_first_usable_one_is_asked_where_nobody_says_anything() {
     let models = few(Strategy::Fallback, [unusable, target("b", |_| {}), target("c", |_| {})]);
     let choose = |asked: Option<&Invocation>, failed: &[Failed]| {
         let so_far = SoFar { asked, failed };
-        choose(&models, None, &Needs::default(), &so_far).map(|c| c.target.name.to_string())
+        choose(&models, &models, None, &Needs::default(), &so_far)
+            .map(|c| c.target.name.to_string())
     };
     assert_eq!(choose(None, &[]).unwrap(), "b");
     assert_eq!(choose(Some(&invocation("c")), &[]).unwrap(), "c", "kept within a turn");
@@ -139,7 +143,7 @@ fn a_fixed_route_never_leaves_its_model() {
     }
     // What it lacks is said, and it is asked all the same.
     let needs = Needs { media: vec!["image/png".into()], ..Needs::default() };
-    let chosen = choose(&models, Some(&"plan".into()), &needs, &SoFar::default()).unwrap();
+    let chosen = choose(&models, &models, Some(&"plan".into()), &needs, &SoFar::default()).unwrap();
     assert_eq!(chosen.why, "route plan (fixed); though it takes no image/png");
     let unusable = target("a", |target| target.unusable = Some("no key".into()));
     let models = few(Strategy::Fixed, [unusable, target("b", |_| {})]);
@@ -195,7 +199,8 @@ fn the_next_wait_is_that_of_the_model_itself() {
     let all = [busy("a", at(60_000)), busy("b", at(2_000)), busy("c", at(9_000))];
     let choose = |failed: &[Failed]| {
         let so_far = SoFar { asked: None, failed };
-        let chosen = choose(&models, Some(&"plan".into()), &Needs::default(), &so_far).unwrap();
+        let chosen =
+            choose(&models, &models, Some(&"plan".into()), &Needs::default(), &so_far).unwrap();
         (chosen.target.name.to_string(), chosen.failures, chosen.not_before)
     };
     assert_eq!(choose(&all[..1]), ("b".to_owned(), 0, None));
@@ -210,7 +215,7 @@ fn what_is_unusable_or_failing_is_passed_over() {
     let route = Some("plan".into());
     let choose = |models: &Few, failed: &[Failed]| {
         let so_far = SoFar { asked: None, failed };
-        choose(models, route.as_ref(), &Needs::default(), &so_far).unwrap()
+        choose(models, models, route.as_ref(), &Needs::default(), &so_far).unwrap()
     };
     let chosen = choose(&models, &[]);
     assert_eq!(&*chosen.target.name, "c");
@@ -296,7 +301,7 @@ fn the_first_that_fits_holds_all_of_it() {
         assert_eq!(pick(&models, &whole(tokens), None, &[]), wanted, "{tokens}");
     }
     assert_eq!(pick(&models, &whole(20_000), Some("small"), &[]), "small", "kept within a turn");
-    let chosen = choose(&models, Some(&"plan".into()), &whole(20_000), &SoFar::default());
+    let chosen = choose(&models, &models, Some(&"plan".into()), &whole(20_000), &SoFar::default());
     assert_eq!(
         chosen.unwrap().why,
         "route plan (first that fits); passed over: small (its window of 8000 tokens is too small)"
@@ -334,7 +339,8 @@ fn the_cheapest_and_the_fastest_come_first() {
     assert_eq!(pick(&models, &whole(0), None, &[]), "unknown", "never measured: now it is");
     models.health.insert("unknown".into(), measured(250));
     assert_eq!(pick(&models, &whole(0), None, &[]), "rising");
-    let chosen = choose(&models, Some(&"plan".into()), &whole(0), &SoFar::default()).unwrap();
+    let chosen =
+        choose(&models, &models, Some(&"plan".into()), &whole(0), &SoFar::default()).unwrap();
     assert_eq!(chosen.why, "route plan (fastest); it began to answer in 200 ms of late");
     assert_eq!(pick(&models, &whole(0), None, &[failed("rising", FailureKind::Busy)]), "unknown");
 }
@@ -429,11 +435,11 @@ proptest! {
         let candidates = if strategy == Strategy::Fixed { 1 } else { 3 };
         let left = models.targets.iter().take(candidates).filter(|target| !out(target)).count();
         let name = Some("plan".into());
-        match choose(&models, name.as_ref(), &needs, &so_far) {
+        match choose(&models, &models, name.as_ref(), &needs, &so_far) {
             Ok(chosen) => {
                 prop_assert!(!out(&chosen.target), "{}", chosen.why);
                 prop_assert!(!chosen.why.is_empty() && !chosen.why.contains('\n'));
-                let again = choose(&models, name.as_ref(), &needs, &so_far);
+                let again = choose(&models, &models, name.as_ref(), &needs, &so_far);
                 prop_assert_eq!(Ok(chosen), again);
             }
             Err(none) => prop_assert_eq!(left, 0, "{}", none),

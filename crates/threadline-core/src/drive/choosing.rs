@@ -21,11 +21,11 @@ const BACKOFF_CAP_MS: u64 = 30_000;
 impl Driver {
     /// The model for an agent's next step.
     pub(super) fn choose(&self, history: &History, agent: AgentId) -> Result<Chosen, NoModel> {
-        let models = &*self.setting.models;
+        let (models, health) = (&*self.setting.models, &*self.setting.health);
         let Some(state) = history.agent(agent) else {
-            return choose(models, None, &Needs::default(), &SoFar::default());
+            return choose(models, health, None, &Needs::default(), &SoFar::default());
         };
-        choose(models, route(state), &self.needs(agent, state), &SoFar::of(state))
+        choose(models, health, route(state), &self.needs(agent, state), &SoFar::of(state))
     }
 
     /// What an agent's next request needs of a model.
@@ -96,7 +96,7 @@ impl Driver {
             let SoFar { asked, failed } = SoFar::of(state);
             let failed = [failed, &unfit].concat();
             let so_far = SoFar { asked, failed: &failed };
-            choose(&*self.setting.models, route(state), &needs, &so_far).ok()
+            choose(&*self.setting.models, &*self.setting.health, route(state), &needs, &so_far).ok()
         });
         if let Some(other) = other {
             let what = What::Step { recap_first, unfit, past_limit: false };

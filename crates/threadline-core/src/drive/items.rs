@@ -92,7 +92,7 @@ impl Driver {
 
     /// Takes an item that cannot be done, and says why.
     fn refuse(sheet: &mut Sheet<'_>, number: ItemNumber, why: &str) {
-        let note = Note { category: "refused".into(), text: why.into() };
+        let note = Note::refused(why);
         drop(sheet.place(AgentId::CONVERSATION, note, Beside::takes(number)));
     }
 

@@ -300,7 +300,7 @@ impl Driver {
         if sheet.draft.takes(item) || !self.inbox.contains(item) {
             return;
         }
-        let note = Note { category: "refused".into(), text: format!("no recap: {why}").into() };
+        let note = Note::refused(format!("no recap: {why}"));
         let placed = sheet.place(AgentId::CONVERSATION, note, Beside::takes(item));
         if matches!(placed, Err(NotPlaced::Full)) {
             self.landed.push_front(Landed::NoRecap { agent, item, why });

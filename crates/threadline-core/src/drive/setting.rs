@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{peers, timing};
+use crate::choose::HealthSource;
 use crate::history::fact::{AgentJoined, CALL_AGENT, Digest, Money, WorkspaceSet};
 use crate::history::state::Peer;
 use crate::id::IdSource;
@@ -24,6 +25,8 @@ pub struct Setting {
     pub counter: Arc<dyn TokenCounter>,
     /// The models that can be asked.
     pub models: Arc<dyn Models>,
+    /// How they are doing.
+    pub health: Arc<dyn HealthSource>,
     /// The tools that can be run.
     pub tools: Toolset,
     /// The widgets there are.

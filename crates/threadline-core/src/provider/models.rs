@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::choose::{Health, Route};
+use super::Route;
 use crate::history::fact::{Invocation, Money};
 
 /// Lists the models that can be asked.
@@ -47,11 +47,6 @@ pub trait Models: Send + Sync {
     /// The named choices among them.
     fn routes(&self) -> Vec<Arc<Route>> {
         Vec::new()
-    }
-
-    /// How a target is doing, as far as this process knows.
-    fn health(&self, _target: &Target) -> Health {
-        Health::default()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use threadline_core::choose::{DEFAULT_ROUTE, Route, Strategy};
+use threadline_core::choose::{AllHealthy, DEFAULT_ROUTE, Route, Strategy};
 use threadline_core::drive::{Setting, Toolset};
 use threadline_core::history::fact::{AgentJoined, Effect, Invocation, Verdict};
 use threadline_core::provider::{Models, Profile, Target, ToolSupport};
@@ -176,6 +176,7 @@ pub(super) fn setting(seed: u64, swarm: &Swarm) -> Option<Arc<Setting>> {
         ids: Arc::new(SeededIds::new(seed)),
         counter: Arc::new(Estimator),
         models,
+        health: Arc::new(AllHealthy),
         tools: shared.tools.clone(),
         widgets: Arc::clone(&shared.registry),
         limits: swarm.limits,

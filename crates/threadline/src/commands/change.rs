@@ -100,7 +100,7 @@ async fn take(
         Ok(proposed) => proposed,
         Err(why) => {
             let (_, history) = store::open(&*parts.store, id, &parts.counter).await?;
-            let note = Note { category: "refused".into(), text: why.to_string().into() };
+            let note = Note::refused(why.to_string());
             let note = Proposal::new(AgentId::CONVERSATION, note, &parts.counter);
             history.propose([Proposal { takes, ..note }], parts.stamp())?
         }

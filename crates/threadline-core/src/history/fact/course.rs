@@ -178,3 +178,10 @@ pub struct Note {
     /// The remark.
     pub text: Arc<str>,
 }
+
+impl Note {
+    /// The note that takes the place of an inbox item which could not be carried out.
+    pub fn refused(why: impl Into<Arc<str>>) -> Self {
+        Self { category: "refused".into(), text: why.into() }
+    }
+}

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use threadline_core::choose::{DEFAULT_ROUTE, Route, Strategy};
+use threadline_core::choose::{AllHealthy, DEFAULT_ROUTE, Route, Strategy};
 use threadline_core::clock::Timestamp;
 use threadline_core::context::Material;
 use threadline_core::context::plan::DoesNotFit;
@@ -108,6 +108,7 @@ impl Desk {
             ids: Arc::new(SeededIds::new(1)),
             counter: Arc::new(Estimator),
             models: Arc::new(FewModels(models.iter().copied().map(target).collect())),
+            health: Arc::new(AllHealthy),
             tools: Toolset::new(tools, &widgets).unwrap(),
             widgets,
             limits: Limits::default(),

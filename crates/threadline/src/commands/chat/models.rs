@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use threadline_core::choose::{Needs, SoFar, choose};
+use threadline_core::choose::{AllHealthy, Needs, SoFar, choose};
 use threadline_core::provider::Models as _;
 
 use super::{Room, Stage};
@@ -15,7 +15,13 @@ impl Room<'_> {
             Stage::Before { plan, .. } => plan.route(),
             Stage::Within(_) => None,
         });
-        match choose(&*self.market, route.as_ref(), &Needs::default(), &SoFar::default()) {
+        match choose(
+            &*self.market,
+            &AllHealthy,
+            route.as_ref(),
+            &Needs::default(),
+            &SoFar::default(),
+        ) {
             Ok(chosen) if &*chosen.target.name == "guide" => {
                 "The built-in offline model guide".to_owned()
             }

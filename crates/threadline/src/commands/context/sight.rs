@@ -253,7 +253,13 @@ impl<'a> Eye<'a> {
             });
         }
         let (needs, so_far) = (Needs::default(), SoFar::default());
-        match choose(&*self.setting.models, joined.route.as_ref(), &needs, &so_far) {
+        match choose(
+            &*self.setting.models,
+            &*self.setting.health,
+            joined.route.as_ref(),
+            &needs,
+            &so_far,
+        ) {
             Ok(chosen) => Ok(chosen.target),
             Err(why) => {
                 // What would be seen does not depend on whether it can be asked.
