@@ -18,6 +18,7 @@ mod propose;
 pub mod record;
 pub mod rule;
 pub mod sections;
+pub(crate) mod settle;
 pub mod snapshot;
 pub mod state;
 

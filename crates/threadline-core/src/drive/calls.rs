@@ -17,6 +17,7 @@ use crate::history::fact::{
 };
 use crate::history::metadata::Metadata;
 use crate::history::sections::Section;
+use crate::history::settle::{Cause, Progress, settlement};
 use crate::history::state::OpenCall;
 use crate::id::{AgentId, CallId};
 use crate::policy::{self, By, Decision};
@@ -371,7 +372,10 @@ impl Driver {
                 let again = planted!(RunOnceAgain);
                 self.commands.push(if again { Command::Run(run) } else { Command::Reconcile(run) });
             }
-            (Effect::Once, Err(_)) => self.finish(sheet, agent, id, Status::Unknown, UNKNOWN),
+            (Effect::Once, Err(_)) => {
+                let (status, text) = settlement(Progress::Started(effect), Cause::ProcessStopped);
+                self.finish(sheet, agent, id, status, text);
+            }
             (Effect::Read | Effect::Idempotent, Ok(fit)) => match fit.known.spec.handling {
                 Handling::Run(rules) if attempt < setting.limits.call_attempts => {
                     let decision = self.decide(sheet, &fit);
@@ -484,7 +488,9 @@ impl Driver {
             return self.land_outcome(id, running, outcome);
         }
         if let Some(text) = self.calls.text(id) {
-            let finished = text.finished(id, Status::Unknown, UNKNOWN);
+            let (status, words) =
+                settlement(Progress::Started(running.effect), Cause::ProcessStopped);
+            let finished = text.finished(id, status, words);
             let agent = running.agent;
             self.landed.push_back(Landed::Finished { agent, finished, metadata: None });
         }
@@ -557,7 +563,3 @@ fn authority_of(sheet: &Sheet<'_>, agent: AgentId, id: CallId, now: &Decision) -
         None => Authority::Rule("as it was started before".into()),
     }
 }
-
-/// What a model and a person are told of a call that must not run twice and gave no answer.
-pub(super) const UNKNOWN: &str = "started, outcome unknown: the process stopped before it \
-    answered, and it may have taken effect; check before doing it again";

@@ -14,10 +14,11 @@ use super::step::{CallStep, Step, next_step, run_state};
 use crate::clock::Timestamp;
 use crate::history::entry::Entry;
 use crate::history::fact::{
-    Effect, EndReason, Fact, FailureKind, FileChanged, InvocationFailed, InvocationStarted, Limit,
-    Output, Recap, Status, ToolFinished, TurnEnded,
+    EndReason, Fact, FailureKind, FileChanged, InvocationFailed, InvocationStarted, Limit, Output,
+    Recap, ToolFinished, TurnEnded,
 };
 use crate::history::metadata::Metadata;
+use crate::history::settle::{Cause, Progress, settlement};
 use crate::history::{Draft, DraftMark, History, Proposal, Proposed, Refused, Stamp};
 use crate::id::{AgentId, CallId, EntryId, IdSource, Seq};
 use crate::inbox::ItemNumber;
@@ -529,14 +530,9 @@ impl Driver {
         let Some(state) = sheet.draft.history().agent(agent).filter(|agent| agent.in_turn()) else {
             return true;
         };
-        let open: Vec<(CallId, Option<Effect>, bool)> = state
-            .open_calls()
-            .filter(|(_, call)| call.finished.is_none())
-            .map(|(id, call)| {
-                let waits = call.child.is_some() || call.timer.is_some();
-                (id, call.started.map(|started| started.effect), waits)
-            })
-            .collect();
+        let open = state.open_calls().filter(|(_, call)| call.finished.is_none());
+        let open: Vec<(CallId, Progress)> =
+            open.map(|(id, call)| (id, Progress::of(call, None))).collect();
         if let Some(started) = state.invoking.or(state.invoking_aside) {
             let message = "stopped before it was answered";
             let bare = InvocationFailed {
@@ -551,17 +547,8 @@ impl Driver {
                 return false;
             }
         }
-        for (id, effect, waits) in open {
-            let (status, text) = match effect {
-                None if waits => {
-                    (Status::Skipped, "not answered: the turn was ended while it waited")
-                }
-                None => (Status::Skipped, "not started: the turn was ended before it ran"),
-                Some(Effect::Once) => (Status::Unknown, UNKNOWN_STOPPED),
-                Some(Effect::Read | Effect::Idempotent) => {
-                    (Status::Failed, "no answer: the turn was ended while it ran")
-                }
-            };
+        for (id, progress) in open {
+            let (status, text) = settlement(progress, Cause::TurnEnded);
             self.finish(sheet, agent, id, status, text);
             if sheet.full {
                 return false;
@@ -625,6 +612,3 @@ fn is_open(history: &History, agent: AgentId, id: CallId) -> bool {
     let Some(agent) = history.agent(agent) else { return false };
     agent.open_calls().any(|(open, call)| open == id && call.finished.is_none())
 }
-
-const UNKNOWN_STOPPED: &str = "started, outcome unknown: the turn was ended before it answered, \
-    and it may have taken effect; check before doing it again";

@@ -9,13 +9,13 @@ use super::batch::{BATCH_CAP_BYTES, BATCH_CAP_ENTRIES, Batch, Placed, Taken};
 use super::counts::Counts;
 use super::entry::Entry;
 use super::fact::{
-    AuthorityReset, Effect, EndReason, Fact, Forked, Rewound, Status, ToolFinished, ToolResults,
-    TurnEnded,
+    AuthorityReset, Effect, EndReason, Fact, Forked, Rewound, ToolFinished, ToolResults, TurnEnded,
 };
 use super::metadata::Metadata;
 use super::record::{Record, Unwritable};
 use super::rule::{BrokenRule, Rule};
 use super::sections::Section;
+use super::settle::{Cause, Progress, settlement};
 use super::state::{OpenCall, Stage};
 use crate::clock::Timestamp;
 use crate::id::{AgentId, CallId, ConversationId, EntryId, IdSource, Seq};
@@ -402,7 +402,7 @@ impl<'a> Draft<'a> {
         let unfinished: Vec<ToolFinished> = open
             .calls()
             .filter(|(_, call)| call.finished.is_none())
-            .map(|(call_id, call)| settlement(call_id, call, aftermath))
+            .map(|(call_id, call)| taken_back(call_id, call, aftermath))
             .collect();
         for finished in unfinished {
             self.place(Proposal::new(id, finished, self.stamp.counter))?;
@@ -428,7 +428,7 @@ impl<'a> Draft<'a> {
 }
 
 /// How a call that was taken back ended, by what is known of it.
-fn settlement(id: CallId, call: &OpenCall, aftermath: &Aftermath) -> ToolFinished {
+fn taken_back(id: CallId, call: &OpenCall, aftermath: &Aftermath) -> ToolFinished {
     let later = aftermath.0.get(&id);
     let effect = later.and_then(|(effect, _)| *effect).or(call.started.map(|s| s.effect));
     // What ran has happened; what was only recorded is taken back with what it changed.
@@ -438,19 +438,7 @@ fn settlement(id: CallId, call: &OpenCall, aftermath: &Aftermath) -> ToolFinishe
     {
         return finished.clone();
     }
-    let (status, words) = match effect {
-        None if call.child.is_some() || call.timer.is_some() => {
-            (Status::Skipped, "not answered: the conversation was taken back while it waited")
-        }
-        None => (Status::Skipped, "not started: the conversation was taken back before it ran"),
-        Some(Effect::Once) => (
-            Status::Unknown,
-            "started, outcome unknown: the conversation was taken back before it answered, and it may have taken effect",
-        ),
-        Some(Effect::Read | Effect::Idempotent) => {
-            (Status::Failed, "no answer: the conversation was taken back while it ran")
-        }
-    };
+    let (status, words) = settlement(Progress::of(call, effect), Cause::TakenBack);
     ToolFinished {
         call: id,
         name: Arc::clone(&call.name),
