@@ -33,7 +33,7 @@ pub use propose::{Aftermath, Draft, DraftMark, Proposal, Proposed, Refused, Stam
 
 use self::batch::{AgentSums, Sums};
 use self::entry::Entry;
-use self::fact::{Digest, Fact, Invocation};
+use self::fact::{Digest, Invocation};
 use self::jumps::Jumps;
 use self::record::GENESIS;
 use self::rule::{BrokenRule, Rule};
@@ -185,20 +185,20 @@ impl History {
     /// the rewind leads, but for what is never taken back.
     pub fn rewind(&mut self, entry: &Entry, hash: Digest, past: &Self) -> Result<(), BrokenRule> {
         self.check_seq(entry)?;
-        let Fact::Rewound(rewound) = &entry.fact else {
+        let Some(to) = entry.fact.rewinds_to() else {
             return Err(broken(entry, Rule::NoEntry(past.head)));
         };
         fold::of_conversation(entry).map_err(|rule| broken(entry, rule))?;
-        if rewound.to >= entry.seq {
-            return Err(broken(entry, Rule::NoEntry(rewound.to)));
+        if to >= entry.seq {
+            return Err(broken(entry, Rule::NoEntry(to)));
         }
-        if past.head != rewound.to {
-            return Err(broken(entry, Rule::NeedsPast(rewound.to)));
+        if past.head != to {
+            return Err(broken(entry, Rule::NeedsPast(to)));
         }
         self.state = past.state.clone();
         self.state.withdraw(entry.at);
         self.jumps = past.jumps.clone();
-        self.jumps.push(entry.seq, rewound.to);
+        self.jumps.push(entry.seq, to);
         (self.head, self.head_hash) = (entry.seq, hash);
         Ok(())
     }
@@ -217,8 +217,8 @@ impl History {
     pub fn rewind_in_place(&mut self, entry: &Entry, hash: Digest) -> Result<(), BrokenRule> {
         self.check_seq(entry)?;
         self.state.withdraw(entry.at);
-        if let Fact::Rewound(rewound) = &entry.fact {
-            self.jumps.push(entry.seq, rewound.to);
+        if let Some(to) = entry.fact.rewinds_to() {
+            self.jumps.push(entry.seq, to);
         }
         (self.head, self.head_hash) = (entry.seq, hash);
         Ok(())

@@ -170,6 +170,23 @@ pub enum Command {
 }
 
 impl Command {
+    /// Whether the change moves the head of the conversation to an earlier entry.
+    pub const fn rewinds(&self) -> bool {
+        match self {
+            Self::Rewind { .. } => true,
+            Self::Instruct { .. }
+            | Self::SetPolicy(_)
+            | Self::ChangeWidget { .. }
+            | Self::Describe(_)
+            | Self::Pin { .. }
+            | Self::Recap { .. }
+            | Self::UndoRecap
+            | Self::SetWorkspace(_)
+            | Self::Join(_)
+            | Self::Leave => false,
+        }
+    }
+
     /// The fact that a change amounts to, and whose thread it belongs to; none for what takes more
     /// than one fact. Why not, in words, if it cannot be done.
     pub fn fact(

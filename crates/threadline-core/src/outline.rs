@@ -73,6 +73,44 @@ impl RowKind {
         Self::Recap,
     ];
 
+    /// Whether an entry of this kind is part of an exchange. A recap stands in place of exchanges.
+    pub const fn is_in_exchange(self) -> bool {
+        match self {
+            Self::Message
+            | Self::Input
+            | Self::Output
+            | Self::Answer
+            | Self::Results
+            | Self::Ended => true,
+            Self::Recap => false,
+        }
+    }
+
+    /// Whether an entry of this kind is part of the transcript.
+    pub const fn is_in_transcript(self) -> bool {
+        match self {
+            Self::Message | Self::Answer => true,
+            Self::Input | Self::Output | Self::Results | Self::Ended | Self::Recap => false,
+        }
+    }
+
+    /// Whether an entry of this kind is an output.
+    pub const fn is_output(self) -> bool {
+        match self {
+            Self::Output | Self::Answer => true,
+            Self::Message | Self::Input | Self::Results | Self::Ended | Self::Recap => false,
+        }
+    }
+
+    /// Whether a turn has ended with an entry of this kind. The final output of a turn that answers
+    /// no message has the kind of any other output, and is not recognised here.
+    pub const fn ends_turn(self) -> bool {
+        match self {
+            Self::Answer | Self::Ended => true,
+            Self::Message | Self::Input | Self::Output | Self::Results | Self::Recap => false,
+        }
+    }
+
     /// Its number in a store.
     pub const fn number(self) -> u8 {
         self as u8

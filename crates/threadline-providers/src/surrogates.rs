@@ -152,7 +152,7 @@ impl<D: Decode> Decode for Joiner<D> {
         let before = out.len();
         self.decoder.event(&data, out)?;
         let new = out.get(before..).unwrap_or_default();
-        if new.iter().any(|delta| matches!(delta, Delta::Finished { .. })) {
+        if new.iter().any(Delta::is_last) {
             self.nothing_waits().inspect_err(|_| out.truncate(before))?;
         }
         Ok(())

@@ -46,7 +46,6 @@ use std::borrow::Borrow;
 
 use threadline_core::history::Refused;
 use threadline_core::history::entry::Entry;
-use threadline_core::history::fact::Fact;
 
 pub use story::Story;
 
@@ -94,14 +93,11 @@ pub fn print(entries: impl IntoIterator<Item: Borrow<Entry>>) -> String {
     let mut settling = false;
     for entry in entries {
         let entry: &Entry = entry.borrow();
-        settling = match &entry.fact {
-            Fact::Rewound(_) | Fact::Forked(_) => true,
-            fact if settling && write::settles(fact) => {
-                text.push_str("~ ");
-                true
-            }
-            _ => false,
-        };
+        let settled = settling && write::settles(&entry.fact);
+        if settled {
+            text.push_str("~ ");
+        }
+        settling = settled || write::is_settled_after(&entry.fact);
         text.push_str(&write::line(entry, &tracker));
         text.push('\n');
         tracker.note(entry);

@@ -15,7 +15,7 @@ use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::Value;
 use threadline_core::history::entry::Entry;
-use threadline_core::history::fact::{Effect, Fact, Verdict};
+use threadline_core::history::fact::{Effect, Verdict};
 use threadline_core::history::sections::Section;
 use threadline_core::id::Seq;
 use threadline_core::search;
@@ -190,12 +190,7 @@ async fn entry(context: &ToolContext, seq: Seq, page: usize) -> Result<Section, 
         seq => context.thread.entry(seq).await.map_err(|error| unread(&error))?,
     };
     let Some(entry) = entry else { return Err(not_there()) };
-    let finished = match &entry.fact {
-        Fact::ToolResults(results) => {
-            sealed(context, &results.results).await.map_err(|error| unread(&error))?
-        }
-        _ => Vec::new(),
-    };
+    let finished = sealed(context, entry.sealed()).await.map_err(|error| unread(&error))?;
     shown(&entry, &told::told(&entry, &finished), page)
 }
 

@@ -19,7 +19,7 @@ use threadline_core::history::batch::State;
 use threadline_core::history::entry::Entry;
 use threadline_core::history::fact::{Address, Attachment, Fact, Input, Sender};
 use threadline_core::id::{AgentId, CallId, ConversationId, Seq};
-use threadline_core::inbox::{Body, Command, Item, Mode};
+use threadline_core::inbox::{Body, Item, Mode};
 use threadline_core::store::{
     OpenError, PIECE_CAP_BYTES, Storage, StoreError, open, verified_entry,
 };
@@ -208,7 +208,10 @@ impl Talk {
     /// Changes the conversation, and waits until that is done; says why if it cannot be. What
     /// comes of it is not shown: whoever did it knows.
     pub(crate) async fn change(&mut self, body: Body) -> anyhow::Result<Seq> {
-        let rewinds = matches!(body, Body::Command(Command::Rewind { .. }));
+        let rewinds = match &body {
+            Body::Command(command) => command.rewinds(),
+            Body::Input(_) | Body::Approval { .. } | Body::Cancel => false,
+        };
         let item = item(body);
         self.keep(&item).await?;
         let waits = || self.runtime.is_held_elsewhere(self.id);
@@ -399,18 +402,12 @@ impl Talk {
 
     /// Notes which turns begin and end that nobody here asked for.
     fn note(&mut self, entry: &Entry) {
-        let ends = match &entry.fact {
-            Fact::Input(_) => {
-                if !self.cast.helps(entry.agent) {
-                    self.begun.entry(entry.agent).or_insert(entry.seq);
-                }
-                false
-            }
-            Fact::Output(output) => output.calls().next().is_none(),
-            Fact::TurnEnded(_) => true,
-            _ => false,
-        };
-        if ends && let Some(begun) = self.begun.remove(&entry.agent) {
+        if entry.fact.as_input().is_some() && !self.cast.helps(entry.agent) {
+            self.begun.entry(entry.agent).or_insert(entry.seq);
+        }
+        if entry.fact.can_end_turn()
+            && let Some(begun) = self.begun.remove(&entry.agent)
+        {
             self.ended.push((entry.agent, begun));
         }
     }
@@ -442,7 +439,10 @@ impl Talk {
         let Some(seq) = input else { return self.held_up(of, time_up).await };
         Ok(match ending(&self.runtime, self.id, seq).await? {
             Ending::Open => None,
-            ending => Some(Came::To(ending, input, time_up)),
+            ending @ (Ending::Answered { .. }
+            | Ending::Ended { .. }
+            | Ending::Approval(_)
+            | Ending::Refused(_)) => Some(Came::To(ending, input, time_up)),
         })
     }
 
@@ -507,10 +507,7 @@ struct Own {
 impl Own {
     fn has(&self, news: &News) -> bool {
         let News::Notice(Notice::Entry(entry)) = news else { return false };
-        let said = match &entry.fact {
-            Fact::Input(input) => input.client_key.as_ref(),
-            _ => None,
-        };
+        let said = entry.fact.as_input().and_then(|input| input.client_key.as_ref());
         said.is_some_and(|key| self.keys.contains(key))
             || self.entries.iter().any(|(first, last)| (first..=last).contains(&&entry.seq))
     }

@@ -108,7 +108,10 @@ pub async fn ask(runtime: &Runtime, id: ConversationId, text: &str) -> Result<En
         match store.item(id, &item.client_key).await?.map(|queued| queued.state) {
             Some(ItemState::Taken(seq)) => match ending(runtime, id, seq).await? {
                 Ending::Open => {}
-                ending => return Ok(ending),
+                ending @ (Ending::Answered { .. }
+                | Ending::Ended { .. }
+                | Ending::Approval(_)
+                | Ending::Refused(_)) => return Ok(ending),
             },
             Some(ItemState::Withdrawn) => {
                 let (reason, detail) = (EndReason::Withdrawn, String::new());
@@ -157,7 +160,37 @@ pub async fn ending(
         }
         Fact::TurnEnded(ended) => Ending::Ended { reason: ended.reason, detail: ended.detail },
         // It was under way when the conversation was taken back to before it.
-        _ => Ending::Ended { reason: EndReason::Withdrawn, detail: String::new() },
+        Fact::AgentJoined(_)
+        | Fact::AgentLeft(_)
+        | Fact::InstructionSet(_)
+        | Fact::Input(_)
+        | Fact::Output(_)
+        | Fact::ToolResults(_)
+        | Fact::InvocationStarted(_)
+        | Fact::InvocationFailed(_)
+        | Fact::ToolStarted(_)
+        | Fact::ToolFinished(_)
+        | Fact::ApprovalAsked(_)
+        | Fact::ApprovalGiven(_)
+        | Fact::PolicySet(_)
+        | Fact::WidgetChanged(_)
+        | Fact::AgentCalled(_)
+        | Fact::AgentReturned(_)
+        | Fact::TimerSet(_)
+        | Fact::TimerCleared(_)
+        | Fact::Recap(_)
+        | Fact::Pinned(_)
+        | Fact::Described(_)
+        | Fact::Rewound(_)
+        | Fact::Forked(_)
+        | Fact::Moved(_)
+        | Fact::WorkspaceSet(_)
+        | Fact::FileChanged(_)
+        | Fact::AuthorityReset(_)
+        | Fact::Note(_)
+        | Fact::Unrecognised(_) => {
+            Ending::Ended { reason: EndReason::Withdrawn, detail: String::new() }
+        }
     })
 }
 

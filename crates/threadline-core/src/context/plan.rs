@@ -22,7 +22,7 @@ use crate::history::History;
 use crate::history::fact::{CallOptions, Detail, Invocation, ProjectionOptions};
 use crate::history::state::{Agent, Stage, Turn};
 use crate::id::{AgentId, Seq};
-use crate::outline::{OutlineRow, RowKind};
+use crate::outline::OutlineRow;
 use crate::provider::Profile;
 use crate::tool::Catalogue;
 use crate::widget::Attached;
@@ -384,7 +384,7 @@ impl<'a> Planner<'a> {
         let opening_seqs: BTreeSet<Seq> = opening.iter().map(|row| row.seq).collect();
         let pinned: BTreeMap<Seq, &OutlineRow> = pinned
             .into_iter()
-            .filter(|row| row.kind != RowKind::Recap && !opening_seqs.contains(&row.seq))
+            .filter(|row| row.kind.is_in_exchange() && !opening_seqs.contains(&row.seq))
             .filter(|row| Some(row.seq) != self.unsealed)
             .map(|row| (row.seq, row))
             .collect();

@@ -167,7 +167,7 @@ impl RecapRows {
 
 /// Whether a row belongs to the range of a recap.
 fn is_in_range(ask: &RecapAsk, history: &History, row: &OutlineRow) -> bool {
-    if row.kind == RowKind::Recap {
+    if !row.kind.is_in_exchange() {
         return false;
     }
     match ask.to {

@@ -126,11 +126,12 @@ impl<'a> Renderer<'a> {
     fn system(&self, plan: &Plan) -> System {
         let Some((seq, tokens)) = plan.instruction else { return System::default() };
         let entry = Some(seq);
-        match self.fact(seq) {
-            Some(Fact::InstructionSet(set)) if !set.text.trim().is_empty() => {
-                System { entry, text: Arc::clone(&set.text), tokens }
-            }
-            _ => System { entry, ..System::default() },
+        if let Some(Fact::InstructionSet(set)) = self.fact(seq)
+            && !set.text.trim().is_empty()
+        {
+            System { entry, text: Arc::clone(&set.text), tokens }
+        } else {
+            System { entry, ..System::default() }
         }
     }
 
@@ -151,16 +152,19 @@ impl<'a> Renderer<'a> {
         let more = screen.as_ref().map_or(0, |screen| screen.tokens);
         let entries = self.entries;
         let fact = &entries.get(row.seq)?.fact;
-        let (level, tokens, body) = match (&row.shape, fact) {
-            (Shape::Input(level), Fact::Input(input)) => {
+        let (level, tokens, body) = match &row.shape {
+            Shape::Input(level) => {
+                let input = fact.as_input()?;
                 (*level, row.tokens, Body::Input(input_part(input, *level, screen)))
             }
-            (Shape::Output { thinking }, Fact::Output(output)) => {
-                let left_out = !thinking && output.blocks.iter().any(is_thinking);
+            Shape::Output { thinking } => {
+                let output = fact.as_output()?;
+                let left_out = !thinking && output.blocks.iter().any(Block::is_thinking);
                 let level = if left_out { Level::Recent } else { Level::Live };
                 (level, row.tokens, Body::Output(output_part(output, *thinking)))
             }
-            (Shape::Results(levels), Fact::ToolResults(sealed)) => {
+            Shape::Results(levels) => {
+                let Fact::ToolResults(sealed) = fact else { return None };
                 let results: Vec<ResultPart> = sealed
                     .results
                     .iter()
@@ -173,16 +177,16 @@ impl<'a> Renderer<'a> {
                 let body = Body::Results(ResultsPart { results, screen });
                 (level.unwrap_or(Level::Gist), tokens, body)
             }
-            (Shape::Ended, Fact::TurnEnded(_)) => {
+            Shape::Ended => {
+                fact.as_turn_ended()?;
                 let text = format!("[{}]", crate::history::gist(fact));
                 (Level::Gist, row.tokens, words(text))
             }
-            (Shape::Quoted, fact) => {
+            Shape::Quoted => {
                 let said = words_of(fact, self.entries, Level::Live, "\n");
                 let text = format!("{}{said}", quote_heading(row.seq));
                 (Level::Live, row.tokens, words(text))
             }
-            _ => return None,
         };
         Some(Part { source, level, tokens: tokens.saturating_add(more), body })
     }
@@ -195,7 +199,7 @@ impl<'a> Renderer<'a> {
     fn result(&mut self, entry: Seq, shown: ShownResult) -> Option<ResultPart> {
         let ShownResult { level, tokens, shortened } = shown;
         let entries = self.entries;
-        let Fact::ToolFinished(finished) = &entries.get(entry)?.fact else { return None };
+        let finished = entries.get(entry)?.fact.as_tool_finished()?;
         let text = shared(&finished.result, level);
         let same = match level {
             Level::Gist => None,
@@ -345,14 +349,10 @@ fn input_part(input: &Input, level: Level, screen: Option<Screen>) -> InputPart 
 }
 
 fn output_part(output: &Output, thinking: bool) -> OutputPart {
-    let blocks = output.blocks.iter().filter(|block| thinking || !is_thinking(block));
+    let blocks = output.blocks.iter().filter(|block| thinking || !block.is_thinking());
     OutputPart {
         invocation: output.invocation.clone(),
         blocks: blocks.cloned().collect(),
         stop: output.stop,
     }
-}
-
-fn is_thinking(block: &Block) -> bool {
-    matches!(block, Block::Thinking(_))
 }

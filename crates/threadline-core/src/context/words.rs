@@ -28,17 +28,38 @@ pub(super) fn words_of(
             words.collect()
         }
         Fact::ToolResults(sealed) => {
-            let finished = sealed.results.iter().filter_map(|seq| match entries.get(*seq) {
-                Some(entry) => match &entry.fact {
-                    Fact::ToolFinished(finished) => Some(finished),
-                    _ => None,
-                },
-                None => None,
-            });
+            let results = sealed.results.iter();
+            let finished = results.filter_map(|seq| entries.get(*seq)?.fact.as_tool_finished());
             let told = |text: Arc<str>, name: &str| format!("{name}: {text}");
             finished.map(|done| told(shared(&done.result, level), &done.name)).collect()
         }
-        fact => vec![crate::history::gist(fact)],
+        Fact::AgentJoined(_)
+        | Fact::AgentLeft(_)
+        | Fact::InstructionSet(_)
+        | Fact::InvocationStarted(_)
+        | Fact::InvocationFailed(_)
+        | Fact::ToolStarted(_)
+        | Fact::ToolFinished(_)
+        | Fact::ApprovalAsked(_)
+        | Fact::ApprovalGiven(_)
+        | Fact::PolicySet(_)
+        | Fact::WidgetChanged(_)
+        | Fact::AgentCalled(_)
+        | Fact::AgentReturned(_)
+        | Fact::TimerSet(_)
+        | Fact::TimerCleared(_)
+        | Fact::TurnEnded(_)
+        | Fact::Recap(_)
+        | Fact::Pinned(_)
+        | Fact::Described(_)
+        | Fact::Rewound(_)
+        | Fact::Forked(_)
+        | Fact::Moved(_)
+        | Fact::WorkspaceSet(_)
+        | Fact::FileChanged(_)
+        | Fact::AuthorityReset(_)
+        | Fact::Note(_)
+        | Fact::Unrecognised(_) => vec![crate::history::gist(fact)],
     };
     let mut words = words.join(between);
     words.truncate(words.trim_end().len());

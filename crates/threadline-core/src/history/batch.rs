@@ -125,9 +125,9 @@ impl Batch {
     fn push(&mut self, placed: Placed) {
         let entry = &placed.entry;
         self.attachments.extend(entry.attachments());
-        self.closes = matches!(entry.fact, Fact::Moved(_));
+        self.closes = entry.fact.closes_conversation();
+        self.rewinds.extend(entry.fact.rewinds_to().map(|to| (entry.seq, to)));
         match &entry.fact {
-            Fact::Rewound(rewound) => self.rewinds.push((entry.seq, rewound.to)),
             Fact::Forked(forked) => {
                 self.forked = Some(ForkedAt { from: forked.from, seq: forked.seq, at: entry.at });
             }
@@ -135,7 +135,34 @@ impl Batch {
                 let (key, digest) = (Arc::clone(key), input_digest(input));
                 ClientKey { key, digest, seq: entry.seq }
             })),
-            _ => {}
+            Fact::AgentJoined(_)
+            | Fact::AgentLeft(_)
+            | Fact::InstructionSet(_)
+            | Fact::Output(_)
+            | Fact::ToolResults(_)
+            | Fact::InvocationStarted(_)
+            | Fact::InvocationFailed(_)
+            | Fact::ToolStarted(_)
+            | Fact::ToolFinished(_)
+            | Fact::ApprovalAsked(_)
+            | Fact::ApprovalGiven(_)
+            | Fact::PolicySet(_)
+            | Fact::WidgetChanged(_)
+            | Fact::AgentCalled(_)
+            | Fact::AgentReturned(_)
+            | Fact::TimerSet(_)
+            | Fact::TimerCleared(_)
+            | Fact::TurnEnded(_)
+            | Fact::Recap(_)
+            | Fact::Pinned(_)
+            | Fact::Described(_)
+            | Fact::Rewound(_)
+            | Fact::Moved(_)
+            | Fact::WorkspaceSet(_)
+            | Fact::FileChanged(_)
+            | Fact::AuthorityReset(_)
+            | Fact::Note(_)
+            | Fact::Unrecognised(_) => {}
         }
         self.entries.push(placed);
     }
@@ -231,7 +258,34 @@ impl LastMessage {
                 Some(Self::new(entry, MessageKind::Input, &text))
             }
             Fact::Output(output) => Some(Self::new(entry, MessageKind::Answer, &output.text())),
-            _ => None,
+            Fact::AgentJoined(_)
+            | Fact::AgentLeft(_)
+            | Fact::InstructionSet(_)
+            | Fact::ToolResults(_)
+            | Fact::InvocationStarted(_)
+            | Fact::InvocationFailed(_)
+            | Fact::ToolStarted(_)
+            | Fact::ToolFinished(_)
+            | Fact::ApprovalAsked(_)
+            | Fact::ApprovalGiven(_)
+            | Fact::PolicySet(_)
+            | Fact::WidgetChanged(_)
+            | Fact::AgentCalled(_)
+            | Fact::AgentReturned(_)
+            | Fact::TimerSet(_)
+            | Fact::TimerCleared(_)
+            | Fact::TurnEnded(_)
+            | Fact::Recap(_)
+            | Fact::Pinned(_)
+            | Fact::Described(_)
+            | Fact::Rewound(_)
+            | Fact::Forked(_)
+            | Fact::Moved(_)
+            | Fact::WorkspaceSet(_)
+            | Fact::FileChanged(_)
+            | Fact::AuthorityReset(_)
+            | Fact::Note(_)
+            | Fact::Unrecognised(_) => None,
         }
     }
 

@@ -31,10 +31,8 @@ impl Counts {
     /// Counts a fact. Facts that models do not see take nothing.
     pub fn of(fact: &Fact, counter: &dyn TokenCounter) -> Self {
         let count = |text: &str| counter.count(text);
-        let line = match fact {
-            Fact::ToolFinished(finished) => result_gist(finished),
-            _ => gist(fact),
-        };
+        let finished = fact.as_tool_finished();
+        let line = finished.map_or_else(|| gist(fact), result_gist);
         let tokens = match fact {
             Fact::Input(input) => {
                 let (live, recent) = section_tokens(&input.sections, counter);
@@ -59,12 +57,32 @@ impl Counts {
             Fact::InstructionSet(instruction) => Levels::all(count(&instruction.text)),
             Fact::Recap(recap) => Levels::all(recap.text.as_deref().map_or(0, count)),
             Fact::TurnEnded(_) => Levels::all(count(&line)),
-            _ => Levels::default(),
+            Fact::AgentJoined(_)
+            | Fact::AgentLeft(_)
+            | Fact::ToolResults(_)
+            | Fact::InvocationStarted(_)
+            | Fact::InvocationFailed(_)
+            | Fact::ToolStarted(_)
+            | Fact::ApprovalAsked(_)
+            | Fact::ApprovalGiven(_)
+            | Fact::PolicySet(_)
+            | Fact::WidgetChanged(_)
+            | Fact::AgentCalled(_)
+            | Fact::AgentReturned(_)
+            | Fact::TimerSet(_)
+            | Fact::TimerCleared(_)
+            | Fact::Pinned(_)
+            | Fact::Described(_)
+            | Fact::Rewound(_)
+            | Fact::Forked(_)
+            | Fact::Moved(_)
+            | Fact::WorkspaceSet(_)
+            | Fact::FileChanged(_)
+            | Fact::AuthorityReset(_)
+            | Fact::Note(_)
+            | Fact::Unrecognised(_) => Levels::default(),
         };
-        let line_tokens = match fact {
-            Fact::ToolFinished(_) => count(&line),
-            _ => 0,
-        };
+        let line_tokens = finished.map_or(0, |_| count(&line));
         Self { tokens, line: line.into(), line_tokens, counter: CounterId::of(counter) }
     }
 }
@@ -100,7 +118,32 @@ pub(crate) fn gist(fact: &Fact) -> String {
         Fact::Recap(recap) => {
             one_line(&format!("recap of {} to {}", recap.from, recap.to), GIST_CAP_CHARS)
         }
-        _ => String::new(),
+        Fact::AgentJoined(_)
+        | Fact::AgentLeft(_)
+        | Fact::InstructionSet(_)
+        | Fact::ToolResults(_)
+        | Fact::InvocationStarted(_)
+        | Fact::InvocationFailed(_)
+        | Fact::ToolStarted(_)
+        | Fact::ToolFinished(_)
+        | Fact::ApprovalAsked(_)
+        | Fact::ApprovalGiven(_)
+        | Fact::PolicySet(_)
+        | Fact::WidgetChanged(_)
+        | Fact::AgentCalled(_)
+        | Fact::AgentReturned(_)
+        | Fact::TimerSet(_)
+        | Fact::TimerCleared(_)
+        | Fact::Pinned(_)
+        | Fact::Described(_)
+        | Fact::Rewound(_)
+        | Fact::Forked(_)
+        | Fact::Moved(_)
+        | Fact::WorkspaceSet(_)
+        | Fact::FileChanged(_)
+        | Fact::AuthorityReset(_)
+        | Fact::Note(_)
+        | Fact::Unrecognised(_) => String::new(),
     }
 }
 

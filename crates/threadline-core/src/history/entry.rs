@@ -1,6 +1,6 @@
 //! An entry: a fact placed in a history.
 
-use super::fact::{Attachment, Digest, Fact};
+use super::fact::{Digest, Fact};
 use super::metadata::Metadata;
 use crate::clock::Timestamp;
 use crate::id::{AgentId, EntryId, Seq};
@@ -27,22 +27,12 @@ pub struct Entry {
 impl Entry {
     /// The attachments it names, the catalogue of tools included.
     pub fn attachments(&self) -> Vec<Digest> {
-        let digests = |attachments: &[Attachment]| attachments.iter().map(|a| a.digest).collect();
-        match &self.fact {
-            Fact::Input(input) => digests(&input.attachments),
-            Fact::ToolFinished(finished) => digests(&finished.attachments),
-            Fact::InvocationStarted(started) => started.catalogue.into_iter().collect(),
-            Fact::FileChanged(changed) => changed.content.iter().map(|a| a.digest).collect(),
-            _ => Vec::new(),
-        }
+        self.fact.attachments()
     }
 
     /// The results that it seals.
     pub fn sealed(&self) -> &[Seq] {
-        match &self.fact {
-            Fact::ToolResults(sealed) => &sealed.results,
-            _ => &[],
-        }
+        self.fact.sealed()
     }
 
     /// The entry that began the invocation which this one ends.
@@ -50,15 +40,39 @@ impl Entry {
         match &self.fact {
             Fact::Output(_) => self.cause,
             Fact::InvocationFailed(failed) => Some(failed.started),
-            _ => None,
+            Fact::AgentJoined(_)
+            | Fact::AgentLeft(_)
+            | Fact::InstructionSet(_)
+            | Fact::Input(_)
+            | Fact::ToolResults(_)
+            | Fact::InvocationStarted(_)
+            | Fact::ToolStarted(_)
+            | Fact::ToolFinished(_)
+            | Fact::ApprovalAsked(_)
+            | Fact::ApprovalGiven(_)
+            | Fact::PolicySet(_)
+            | Fact::WidgetChanged(_)
+            | Fact::AgentCalled(_)
+            | Fact::AgentReturned(_)
+            | Fact::TimerSet(_)
+            | Fact::TimerCleared(_)
+            | Fact::TurnEnded(_)
+            | Fact::Recap(_)
+            | Fact::Pinned(_)
+            | Fact::Described(_)
+            | Fact::Rewound(_)
+            | Fact::Forked(_)
+            | Fact::Moved(_)
+            | Fact::WorkspaceSet(_)
+            | Fact::FileChanged(_)
+            | Fact::AuthorityReset(_)
+            | Fact::Note(_)
+            | Fact::Unrecognised(_) => None,
         }
     }
 
     /// The entry after which the path goes on: the one before it, or where a rewind leads.
     pub fn parent(&self) -> Seq {
-        match &self.fact {
-            Fact::Rewound(rewound) => rewound.to,
-            _ => self.seq.before(),
-        }
+        self.fact.rewinds_to().unwrap_or_else(|| self.seq.before())
     }
 }

@@ -8,6 +8,7 @@ mod call;
 mod course;
 mod invocation;
 mod message;
+mod queries;
 mod workspace;
 
 use std::sync::Arc;

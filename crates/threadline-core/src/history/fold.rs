@@ -12,7 +12,7 @@ use super::counts::{Counts, one_line};
 use super::entry::Entry;
 use super::fact::{
     AgentJoined, CallMode, Described, EndReason, Fact, Input, Invocation, InvocationFailed, Money,
-    Output, Purpose, Recap, Sender, Stop, TimerSet, ToolResults, Usage,
+    Output, Purpose, Recap, TimerSet, ToolResults, Usage,
 };
 use super::rule::Rule;
 use super::sections::{Level, Levels, render};
@@ -80,7 +80,28 @@ impl Ledger {
             Fact::Unrecognised(_) => {
                 self.unrecognised.get_or_insert(entry.seq);
             }
-            _ => {}
+            Fact::AgentJoined(_)
+            | Fact::AgentLeft(_)
+            | Fact::InstructionSet(_)
+            | Fact::Input(_)
+            | Fact::ToolResults(_)
+            | Fact::InvocationStarted(_)
+            | Fact::ToolStarted(_)
+            | Fact::ToolFinished(_)
+            | Fact::ApprovalAsked(_)
+            | Fact::ApprovalGiven(_)
+            | Fact::WidgetChanged(_)
+            | Fact::AgentCalled(_)
+            | Fact::AgentReturned(_)
+            | Fact::TimerSet(_)
+            | Fact::TimerCleared(_)
+            | Fact::TurnEnded(_)
+            | Fact::Pinned(_)
+            | Fact::Rewound(_)
+            | Fact::Forked(_)
+            | Fact::Moved(_)
+            | Fact::FileChanged(_)
+            | Fact::Note(_) => {}
         }
         Ok(())
     }
@@ -280,12 +301,9 @@ impl PathState {
         if !says_something && input.attachments.is_empty() {
             return Err(Rule::EmptyInput);
         }
-        let transcript = match &input.from {
-            Sender::Person { .. } | Sender::Timer { .. } => true,
-            Sender::Agent { .. } | Sender::System => false,
-        };
+        let transcript = input.from.is_in_transcript();
         let Begun { caller, works_for, spent } = self.begun_by(entry, &input.from)?;
-        let by_person = matches!(input.from, Sender::Person { .. } | Sender::System);
+        let by_person = input.from.is_on_behalf_of_person();
         if by_person {
             self.alone = 0;
         }
@@ -361,7 +379,7 @@ impl PathState {
         } else if rests {
             agent.stage = Stage::Resting;
         } else if let Stage::Sealed { answered_empty } = &mut agent.stage {
-            *answered_empty = *answered_empty || output.stop != Stop::Paused;
+            *answered_empty = *answered_empty || !output.stop.is_pause();
         }
         let answers = rests && agent.turn.as_ref().is_some_and(|turn| turn.transcript);
         let kind = if answers { RowKind::Answer } else { RowKind::Output };
@@ -504,13 +522,17 @@ impl PathState {
             Stage::Asked | Stage::Sealed { .. } => agent.stage = Stage::Resting,
         }
         agent.invoking = None;
-        let withdrawn = reason == EndReason::Withdrawn;
+        // A person who stops a turn wants no other to begin by that.
+        let (withdrawn, stopped) = match reason {
+            EndReason::Withdrawn => (true, true),
+            EndReason::Cancelled => (false, true),
+            EndReason::Limit(_) | EndReason::Failed | EndReason::DoesNotFit => (false, false),
+        };
         if withdrawn {
             agent.invoking_aside = None;
         }
         let row = agent.row(entry, RowKind::Ended, counts.tokens.live, counts);
-        // A person who stops a turn wants no other to begin by that.
-        self.ended(entry.agent, entry.seq, withdrawn || reason == EndReason::Cancelled);
+        self.ended(entry.agent, entry.seq, stopped);
         if withdrawn {
             self.replies.retain(|reply| reply.to != entry.agent);
         }

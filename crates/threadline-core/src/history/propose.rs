@@ -144,7 +144,34 @@ impl Aftermath {
                 let known = &mut self.0.entry(finished.call).or_default().1;
                 known.get_or_insert_with(|| finished.clone());
             }
-            _ => {}
+            Fact::AgentJoined(_)
+            | Fact::AgentLeft(_)
+            | Fact::InstructionSet(_)
+            | Fact::Input(_)
+            | Fact::Output(_)
+            | Fact::ToolResults(_)
+            | Fact::InvocationStarted(_)
+            | Fact::InvocationFailed(_)
+            | Fact::ApprovalAsked(_)
+            | Fact::ApprovalGiven(_)
+            | Fact::PolicySet(_)
+            | Fact::WidgetChanged(_)
+            | Fact::AgentCalled(_)
+            | Fact::AgentReturned(_)
+            | Fact::TimerSet(_)
+            | Fact::TimerCleared(_)
+            | Fact::TurnEnded(_)
+            | Fact::Recap(_)
+            | Fact::Pinned(_)
+            | Fact::Described(_)
+            | Fact::Rewound(_)
+            | Fact::Forked(_)
+            | Fact::Moved(_)
+            | Fact::WorkspaceSet(_)
+            | Fact::FileChanged(_)
+            | Fact::AuthorityReset(_)
+            | Fact::Note(_)
+            | Fact::Unrecognised(_) => {}
         }
     }
 }

@@ -468,13 +468,16 @@ impl Agent {
 
     /// Whether a turn is under way.
     pub fn in_turn(&self) -> bool {
-        self.stage != Stage::Resting
+        match self.stage {
+            Stage::Resting => false,
+            Stage::Asked | Stage::Calling(_) | Stage::Sealed { .. } => true,
+        }
     }
 
     /// Whether something that is said to it is heard at once: it rests, or lets time pass.
     fn listens(&self) -> bool {
         let waits = self.unfinished().all(|call| call.timer.is_some());
-        let calls = matches!(self.stage, Stage::Calling(_)) && self.unfinished().next().is_some();
+        let calls = self.unfinished().next().is_some();
         self.present && (!self.in_turn() || (calls && waits))
     }
 

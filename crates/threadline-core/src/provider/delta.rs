@@ -74,6 +74,23 @@ pub enum Delta {
     },
 }
 
+impl Delta {
+    /// Whether no delta may follow.
+    pub const fn is_last(&self) -> bool {
+        match self {
+            Self::Finished { .. } => true,
+            Self::Prepared(_)
+            | Self::Started(_)
+            | Self::Begin { .. }
+            | Self::Fragment { .. }
+            | Self::State { .. }
+            | Self::End { .. }
+            | Self::Usage(_)
+            | Self::Cost(_) => false,
+        }
+    }
+}
+
 /// A block's place in its output, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BlockIndex(pub u32);

@@ -72,7 +72,7 @@ impl ExpectedUsage {
         let mut refused = Vec::new();
         match self.judge_input(reported.input) {
             Figure::Counts => {}
-            figure => {
+            figure @ (Figure::Missing | Figure::Refused) => {
                 usage = Usage {
                     input: self.input_tokens,
                     cached_input: None,
@@ -91,7 +91,7 @@ impl ExpectedUsage {
         }
         match self.judge_output(reported.output) {
             Figure::Counts => {}
-            figure => {
+            figure @ (Figure::Missing | Figure::Refused) => {
                 usage =
                     Usage { output: self.output_tokens, reasoning: None, estimated: true, ..usage };
                 if figure == Figure::Refused {

@@ -204,15 +204,36 @@ impl StoreError {
     /// The same error, said of one conversation if it is damage.
     #[must_use]
     pub fn of_conversation(self, id: ConversationId) -> Self {
-        match self {
-            Self::Damaged(why) => Self::DamagedConversation { id, why },
-            other => other,
-        }
+        if let Self::Damaged(why) = self { Self::DamagedConversation { id, why } } else { self }
     }
 
     /// Whether the store cannot be written now, which says nothing about reading it.
     pub fn refuses_writes(&self) -> bool {
-        matches!(self, Self::Busy | Self::Full | Self::ReadOnly(_))
+        match self {
+            Self::Busy | Self::Full | Self::ReadOnly(_) => true,
+            Self::NotFound(_)
+            | Self::NoEntry { .. }
+            | Self::Exists(_)
+            | Self::Fenced(_)
+            | Self::Conflict { .. }
+            | Self::Held { .. }
+            | Self::OnHold { .. }
+            | Self::KeyConflict { .. }
+            | Self::ItemGone { .. }
+            | Self::NoItem { .. }
+            | Self::NotWaiting { .. }
+            | Self::Shared { .. }
+            | Self::MovedAway(_)
+            | Self::NoAttachment(_)
+            | Self::TooLarge { .. }
+            | Self::Invalid(_)
+            | Self::Newer { .. }
+            | Self::Damaged(_)
+            | Self::DamagedConversation { .. }
+            | Self::AnswerLost(_)
+            | Self::Poisoned(_)
+            | Self::Unavailable { .. } => false,
+        }
     }
 
     /// The description of the damage, if this error reports damage.

@@ -9,14 +9,13 @@ use super::{
 };
 use crate::history::batch::Batch;
 use crate::history::entry::Entry;
-use crate::history::fact::{Digest, Fact};
+use crate::history::fact::Digest;
 use crate::history::path::Path;
 use crate::history::record::{GENESIS, Record, UnreadableRecord};
 use crate::history::rule::BrokenRule;
 use crate::history::snapshot::{SNAPSHOT_EVERY, Snapshot};
 use crate::history::{Aftermath, Counts, History, Proposed};
 use crate::id::{CallId, ConversationId, Seq};
-use crate::outline::{OutlineRow, RowKind};
 use crate::tokens::TokenCounter;
 use crate::widget::{ChangeRefused, Registry, Widgets};
 
@@ -268,13 +267,12 @@ async fn aftermath(
         for record in &records {
             let entry = read_next(id, next, &mut previous, record)?;
             next = next.next();
-            match &entry.fact {
-                Fact::Rewound(_) => break 'ledger,
-                // Calls that others make in the meantime do not count.
-                Fact::ToolFinished(finished) => {
-                    open.remove(&finished.call);
-                }
-                _ => {}
+            if entry.fact.rewinds_to().is_some() {
+                break 'ledger;
+            }
+            // Calls that others make in the meantime do not count.
+            if let Some(finished) = entry.fact.as_tool_finished() {
+                open.remove(&finished.call);
             }
             aftermath.note(&entry);
         }
@@ -311,9 +309,8 @@ pub struct SnapshotDue {
 /// good after every so many entries.
 pub fn snapshot_due(batch: &Batch) -> Option<SnapshotDue> {
     let for_good = batch.base.0 / SNAPSHOT_EVERY != batch.head().0 / SNAPSHOT_EVERY;
-    let ends_turn = |row: &Arc<OutlineRow>| matches!(row.kind, RowKind::Answer | RowKind::Ended);
-    let rewound = batch.entries.iter().any(|p| matches!(p.entry.fact, Fact::Rewound(_)));
-    let due = for_good || rewound || batch.rows.iter().any(ends_turn);
+    let due =
+        for_good || !batch.rewinds.is_empty() || batch.rows.iter().any(|row| row.kind.ends_turn());
     due.then_some(SnapshotDue { for_good })
 }
 
@@ -352,7 +349,7 @@ impl Fold<'_> {
         }
         let folded = if !on_path {
             self.history.pass(entry, hash)
-        } else if let Fact::Rewound(_) = entry.fact {
+        } else if entry.fact.rewinds_to().is_some() {
             self.history.rewind_in_place(entry, hash)
         } else {
             let counts = Counts::of(&entry.fact, self.counter);

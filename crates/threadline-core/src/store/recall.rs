@@ -6,7 +6,6 @@ use std::sync::Arc;
 use crate::history::batch::Batch;
 use crate::history::by_seq::BySeq;
 use crate::history::entry::Entry;
-use crate::history::fact::Fact;
 use crate::id::{AgentId, Seq};
 use crate::outline::OutlineRow;
 
@@ -42,7 +41,7 @@ impl Recall {
         self.note_rows(batch.rows.iter().filter(|row| row.agent == agent).cloned());
         for placed in batch.entries.iter().filter(|placed| placed.entry.agent == agent) {
             let seq = placed.entry.seq;
-            let finished = matches!(placed.entry.fact, Fact::ToolFinished(_));
+            let finished = placed.entry.fact.as_tool_finished().is_some();
             if (finished || self.rows.contains(seq)) && !self.entries.contains(seq) {
                 self.note_entry(Arc::clone(&placed.entry), placed.record.size());
             }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::history::entry::Entry;
-use crate::history::fact::{Digest, Fact};
+use crate::history::fact::Digest;
 use crate::history::rule::BrokenRule;
 use crate::history::{Counts, History};
 use crate::id::Seq;
@@ -57,7 +57,7 @@ impl Replay {
         counts: Counts,
         past: Option<&History>,
     ) -> Result<Option<OutlineRow>, BrokenRule> {
-        let row = if let (Fact::Rewound(_), Some(past)) = (&entry.fact, past) {
+        let row = if let (Some(_), Some(past)) = (entry.fact.rewinds_to(), past) {
             self.history.rewind(entry, hash, past)?;
             None
         } else {
@@ -87,7 +87,7 @@ impl Replay {
     }
 
     fn remember(&mut self, entry: &Entry) {
-        let rewound = matches!(entry.fact, Fact::Rewound(_));
+        let rewound = entry.fact.rewinds_to().is_some();
         if rewound || entry.seq.0.is_multiple_of(CHECKPOINT_EVERY) {
             self.checkpoints.insert(entry.seq, self.history.clone());
         } else if entry.seq.0.is_multiple_of(NEAR_EVERY) {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use super::{OpenError, Store, verified_entries};
 use crate::history::History;
 use crate::history::entry::Entry;
-use crate::history::fact::{Fact, Input, Sender};
+use crate::history::fact::{Input, Sender};
 use crate::id::{AgentId, ConversationId, Seq};
 
 /// How many outline rows are read at a time.
@@ -42,7 +42,7 @@ pub async fn last_turns(
         let entries = verified_entries(store, id, &seqs).await?;
         let callers = callers(store, id, &entries).await?;
         for entry in &entries {
-            let Fact::Input(input) = &entry.fact else { continue };
+            let Some(input) = entry.fact.as_input() else { continue };
             if is_task(input, &callers) {
                 continue;
             }
@@ -108,12 +108,7 @@ async fn callers(
     id: ConversationId,
     entries: &[Entry],
 ) -> Result<BTreeMap<Seq, AgentId>, OpenError> {
-    let output = |entry: &Entry| match &entry.fact {
-        Fact::Input(Input { from: Sender::Agent { call: Some(call), .. }, .. }) => {
-            Some(call.output)
-        }
-        _ => None,
-    };
+    let output = |entry: &Entry| Some(entry.fact.as_input()?.from.call()?.output);
     let outputs: Vec<Seq> = entries.iter().filter_map(output).collect();
     let outputs = verified_entries(store, id, &outputs).await?;
     Ok(outputs.into_iter().map(|output| (output.seq, output.agent)).collect())

@@ -306,15 +306,13 @@ impl<'a> Deep<'a> {
     ) -> Result<Option<OutlineRow>, StoreError> {
         let Folded { entry, hash, counts, adopted, .. } = folded;
         let Some(replay) = &self.replay else { return Ok(None) };
-        let past = match &entry.fact {
-            Fact::Rewound(rewound) => match replay.nearest(rewound.to).cloned() {
-                Some(mut past) => {
-                    self.passed.fold_on(&mut past, rewound.to);
-                    Some(fold_on(self.storage, self.id, &*self.counter, past, rewound.to).await?)
-                }
-                None => None,
-            },
-            _ => None,
+        let to = entry.fact.rewinds_to();
+        let past = match to.and_then(|to| Some((to, replay.nearest(to)?.clone()))) {
+            Some((to, mut past)) => {
+                self.passed.fold_on(&mut past, to);
+                Some(fold_on(self.storage, self.id, &*self.counter, past, to).await?)
+            }
+            None => None,
         };
         let Some(replay) = &mut self.replay else { return Ok(None) };
         let taken = match adopted.as_ref().filter(|_| past.is_none()) {

@@ -71,7 +71,7 @@ impl RunRules {
             effect,
             timeout_ms: Self::TIMEOUT_MS,
             result_cap_bytes: Self::RESULT_CAP_BYTES,
-            side_by_side: matches!(effect, Effect::Read),
+            side_by_side: effect.only_reads(),
             in_workspace: false,
         }
     }

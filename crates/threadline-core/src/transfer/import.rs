@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::line::{LINE_CAP_BYTES, Line, NotALine, Part, read_line};
 use crate::history::batch::{Batch, Placed};
 use crate::history::entry::Entry;
-use crate::history::fact::{Answer, Digest, Fact, PolicySet};
+use crate::history::fact::{Answer, Digest, PolicySet};
 use crate::history::record::Record;
 use crate::history::rule::BrokenRule;
 use crate::history::snapshot::SNAPSHOT_EVERY;
@@ -420,7 +420,7 @@ impl Importer<'_> {
             let (entry, record) = (Arc::clone(&entry), Arc::clone(&record));
             self.pending.placed.push(Placed { entry, record });
         }
-        self.moved = matches!(entry.fact, Fact::Moved(_));
+        self.moved = entry.fact.closes_conversation();
         self.previous = record.hash;
         self.last = entry.seq;
         if self.pending.placed.len() >= BATCH_ENTRIES || self.pending.bytes >= BATCH_BYTES {
@@ -446,14 +446,14 @@ impl Importer<'_> {
 
     /// The state a rewind leads to.
     async fn past(&mut self, entry: &Entry) -> Result<Option<History>, Wrong> {
-        let Fact::Rewound(rewound) = &entry.fact else { return Ok(None) };
-        if rewound.to < self.here {
-            return Ok(Some(history_at(self.storage, self.id, rewound.to, self.counter).await?));
+        let Some(to) = entry.fact.rewinds_to() else { return Ok(None) };
+        if to < self.here {
+            return Ok(Some(history_at(self.storage, self.id, to, self.counter).await?));
         }
         self.stage().await?;
-        let Some(mut past) = self.replay.nearest(rewound.to).cloned() else { return Ok(None) };
-        while past.head() < rewound.to {
-            let missing = usize::try_from(rewound.to.0 - past.head().0).unwrap_or(PAGE).min(PAGE);
+        let Some(mut past) = self.replay.nearest(to).cloned() else { return Ok(None) };
+        while past.head() < to {
+            let missing = usize::try_from(to.0 - past.head().0).unwrap_or(PAGE).min(PAGE);
             let records = self.storage.staged(self.stage, past.head().next(), missing).await?;
             if records.is_empty() {
                 return Ok(None);

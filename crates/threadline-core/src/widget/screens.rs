@@ -9,7 +9,7 @@ use super::{ChangeRefused, Widgets};
 use crate::clock::Timestamp;
 use crate::history::History;
 use crate::history::entry::Entry;
-use crate::history::fact::{Fact, Input, Sender};
+use crate::history::fact::Fact;
 use crate::history::state::Agent;
 use crate::id::{AgentId, Seq};
 use crate::tokens::TokenCounter;
@@ -63,22 +63,42 @@ impl Widgets {
         at: Timestamp,
         counter: &dyn TokenCounter,
     ) -> Option<Showing> {
-        let begins = match fact {
-            Fact::Input(_) => !history.agent(agent)?.in_turn(),
-            Fact::ToolResults(_) => false,
-            _ => return None,
-        };
-        // Calls that were taken back are sealed for the record: no model reads on from there.
         let taken_back = |agent: &Agent| agent.open_calls().any(|(_, call)| call.withdrawn);
-        if !begins
-            && (matches!(fact, Fact::Input(_)) || history.agent(agent).is_some_and(taken_back))
-        {
-            return None;
-        }
         // A timer that wakes the agent has fired when the agent reads its screen.
-        let fired = match fact {
-            Fact::Input(Input { from: Sender::Timer { set }, .. }) => Some(*set),
-            _ => None,
+        let (begins, fired) = match fact {
+            Fact::Input(_) if history.agent(agent)?.in_turn() => return None,
+            Fact::Input(input) => (true, input.from.timer()),
+            // Calls that were taken back are sealed for the record: no model reads on from there.
+            Fact::ToolResults(_) if history.agent(agent).is_some_and(taken_back) => return None,
+            Fact::ToolResults(_) => (false, None),
+            Fact::AgentJoined(_)
+            | Fact::AgentLeft(_)
+            | Fact::InstructionSet(_)
+            | Fact::Output(_)
+            | Fact::InvocationStarted(_)
+            | Fact::InvocationFailed(_)
+            | Fact::ToolStarted(_)
+            | Fact::ToolFinished(_)
+            | Fact::ApprovalAsked(_)
+            | Fact::ApprovalGiven(_)
+            | Fact::PolicySet(_)
+            | Fact::WidgetChanged(_)
+            | Fact::AgentCalled(_)
+            | Fact::AgentReturned(_)
+            | Fact::TimerSet(_)
+            | Fact::TimerCleared(_)
+            | Fact::TurnEnded(_)
+            | Fact::Recap(_)
+            | Fact::Pinned(_)
+            | Fact::Described(_)
+            | Fact::Rewound(_)
+            | Fact::Forked(_)
+            | Fact::Moved(_)
+            | Fact::WorkspaceSet(_)
+            | Fact::FileChanged(_)
+            | Fact::AuthorityReset(_)
+            | Fact::Note(_)
+            | Fact::Unrecognised(_) => return None,
         };
         let text = self.screen(history, agent, at, fired);
         let last = self.screens.last(agent).filter(|_| !begins);

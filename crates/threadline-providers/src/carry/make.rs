@@ -96,9 +96,12 @@ impl<'a> Carrier<'a> {
 
     /// An output, with the results of its calls right after it.
     fn output(&mut self, entry: Seq, output: &'a OutputPart, results: Option<&'a ResultsPart>) {
-        if matches!(output.stop, Stop::Refusal | Stop::Blocked) {
-            self.repair(entry, "what was refused or filtered is not shown again");
-            return;
+        match output.stop {
+            Stop::Done | Stop::Length | Stop::Paused => {}
+            Stop::Refusal | Stop::Blocked => {
+                self.repair(entry, "what was refused or filtered is not shown again");
+                return;
+            }
         }
         let own = output.invocation == self.request.target.invocation;
         let (blocks, calls) = self.said(entry, output, own);
@@ -328,7 +331,7 @@ impl<'a> Carrier<'a> {
     /// goes on with.
     fn close(&mut self, parts: &'a [Part]) -> bool {
         let paused = match parts.last().map(|part| &part.body) {
-            Some(Body::Output(output)) => output.stop == Stop::Paused,
+            Some(Body::Output(output)) => output.stop.is_pause(),
             Some(Body::Input(_) | Body::Results(_)) | None => false,
         };
         let entry = match self.turns.last() {

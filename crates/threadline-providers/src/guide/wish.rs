@@ -110,7 +110,25 @@ impl Wish {
                 sentence || matches!(self, Self::Agent(AgentWish::Ask(_) | AgentWish::Send(_)))
             }
             Self::Timing(_) => sentence,
-            _ => !self.is_plain(),
+            Self::Remember(_)
+            | Self::Recall(_)
+            | Self::Reread(..)
+            | Self::Find(_)
+            | Self::Forget(_)
+            | Self::Rewrite { .. }
+            | Self::RewriteSpan { .. }
+            | Self::Compute(_)
+            | Self::Read(_)
+            | Self::File(_)
+            | Self::Task(_)
+            | Self::Shared(_)
+            | Self::Time
+            | Self::Day
+            | Self::Think(_)
+            | Self::Help
+            | Self::Greet
+            | Self::Thanks
+            | Self::GoOn => !self.is_plain(),
         }
     }
 

@@ -155,7 +155,7 @@ impl Taking {
         let begun = out.len();
         self.decoder.event(event.data, out)?;
         let new = out.get(begun..).unwrap_or_default();
-        self.finished = new.iter().any(|delta| matches!(delta, Delta::Finished { .. }));
+        self.finished = new.iter().any(Delta::is_last);
         Ok(())
     }
 }

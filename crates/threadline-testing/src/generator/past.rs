@@ -47,7 +47,33 @@ impl Past {
             match &placed.entry.fact {
                 Fact::Rewound(_) => self.before_rewind = Some(batch.base),
                 Fact::ToolStarted(_) | Fact::ToolFinished(_) => {}
-                _ => continue,
+                Fact::AgentJoined(_)
+                | Fact::AgentLeft(_)
+                | Fact::InstructionSet(_)
+                | Fact::Input(_)
+                | Fact::Output(_)
+                | Fact::ToolResults(_)
+                | Fact::InvocationStarted(_)
+                | Fact::InvocationFailed(_)
+                | Fact::ApprovalAsked(_)
+                | Fact::ApprovalGiven(_)
+                | Fact::PolicySet(_)
+                | Fact::WidgetChanged(_)
+                | Fact::AgentCalled(_)
+                | Fact::AgentReturned(_)
+                | Fact::TimerSet(_)
+                | Fact::TimerCleared(_)
+                | Fact::TurnEnded(_)
+                | Fact::Recap(_)
+                | Fact::Pinned(_)
+                | Fact::Described(_)
+                | Fact::Forked(_)
+                | Fact::Moved(_)
+                | Fact::WorkspaceSet(_)
+                | Fact::FileChanged(_)
+                | Fact::AuthorityReset(_)
+                | Fact::Note(_)
+                | Fact::Unrecognised(_) => continue,
             }
             self.calls.push_back(Arc::clone(&placed.entry));
         }
@@ -89,7 +115,7 @@ impl Past {
         let mut aftermath = Aftermath::default();
         for entry in self.calls.iter().filter(|entry| entry.seq > to) {
             // Calls go on only in the branch that follows directly.
-            if let Fact::Rewound(_) = entry.fact {
+            if entry.fact.rewinds_to().is_some() {
                 break;
             }
             aftermath.note(entry);

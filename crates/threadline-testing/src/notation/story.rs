@@ -91,7 +91,7 @@ impl Story {
         let past = self.pasts.get(&to)?;
         let mut aftermath = Aftermath::default();
         for entry in self.entries().skip_while(|entry| entry.seq <= to) {
-            if let Fact::Rewound(_) = entry.fact {
+            if entry.fact.rewinds_to().is_some() {
                 break;
             }
             aftermath.note(entry);
@@ -134,7 +134,36 @@ impl Story {
                 let from: ConversationId = forked.from;
                 self.history.propose_fork(from, &Aftermath::default(), stamp)?
             }
-            fact => self.history.propose([Proposal::new(agent, fact, &Estimator)], stamp)?,
+            fact @ (Fact::AgentJoined(_)
+            | Fact::AgentLeft(_)
+            | Fact::InstructionSet(_)
+            | Fact::Input(_)
+            | Fact::Output(_)
+            | Fact::ToolResults(_)
+            | Fact::InvocationStarted(_)
+            | Fact::InvocationFailed(_)
+            | Fact::ToolStarted(_)
+            | Fact::ToolFinished(_)
+            | Fact::ApprovalAsked(_)
+            | Fact::ApprovalGiven(_)
+            | Fact::PolicySet(_)
+            | Fact::WidgetChanged(_)
+            | Fact::AgentCalled(_)
+            | Fact::AgentReturned(_)
+            | Fact::TimerSet(_)
+            | Fact::TimerCleared(_)
+            | Fact::TurnEnded(_)
+            | Fact::Recap(_)
+            | Fact::Pinned(_)
+            | Fact::Described(_)
+            | Fact::Moved(_)
+            | Fact::WorkspaceSet(_)
+            | Fact::FileChanged(_)
+            | Fact::AuthorityReset(_)
+            | Fact::Note(_)
+            | Fact::Unrecognised(_)) => {
+                self.history.propose([Proposal::new(agent, fact, &Estimator)], stamp)?
+            }
         };
         Ok(proposed)
     }
@@ -145,12 +174,10 @@ impl Story {
         let mut past = std::mem::replace(&mut self.history, history);
         for (nth, placed) in batch.entries.iter().enumerate() {
             let (entry, hash) = (&placed.entry, placed.record.hash);
-            let folded = match &entry.fact {
-                Fact::Rewound(rewound) => match self.pasts.get(&rewound.to) {
-                    Some(to) => past.rewind(entry, hash, to).is_ok(),
-                    None => false,
-                },
-                fact => past.apply(entry, hash, Counts::of(fact, &Estimator)).is_ok(),
+            let folded = match entry.fact.rewinds_to().map(|to| self.pasts.get(&to)) {
+                Some(Some(to)) => past.rewind(entry, hash, to).is_ok(),
+                Some(None) => false,
+                None => past.apply(entry, hash, Counts::of(&entry.fact, &Estimator)).is_ok(),
             };
             if folded {
                 self.pasts.insert(entry.seq, past.clone());

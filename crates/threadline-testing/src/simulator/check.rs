@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use threadline_core::drive::{Run, RunState, run_state};
 use threadline_core::history::History;
-use threadline_core::history::batch::{BATCH_CAP_BYTES, Batch};
+use threadline_core::history::batch::{BATCH_CAP_BYTES, Batch, Placed};
 use threadline_core::history::entry::Entry;
 use threadline_core::history::fact::{
     Answer, Approver, Block, Effect, EndReason, Fact, FailureKind, Invocation, Limit, Output,
@@ -77,11 +77,9 @@ impl World {
         }
         self.check_recorded(batch);
         self.check_taken(batch);
-        let rewinds = batch.entries.iter().any(|p| matches!(p.entry.fact, Fact::Rewound(_)));
+        let rewinds = batch.entries.iter().any(|p| p.entry.fact.rewinds_to().is_some());
         if rewinds {
-            let calls = |p: &threadline_core::history::batch::Placed| {
-                matches!(p.entry.fact, Fact::ToolFinished(_))
-            };
+            let calls = |p: &Placed| p.entry.fact.as_tool_finished().is_some();
             let open = batch.entries.iter().any(calls);
             self.hit(if open { Mark::RewoundOpen } else { Mark::Rewound });
         }
@@ -102,10 +100,8 @@ impl World {
     /// What a widget makes of a call is in one batch with the call's end.
     fn check_recorded(&mut self, batch: &Batch) {
         let ends = |call: CallId| {
-            batch.entries.iter().any(|placed| match &placed.entry.fact {
-                Fact::ToolFinished(finished) => finished.call == call,
-                _ => false,
-            })
+            let finished = |placed: &Placed| Some(placed.entry.fact.as_tool_finished()?.call);
+            batch.entries.iter().filter_map(finished).any(|ended| ended == call)
         };
         for placed in &batch.entries {
             if let Fact::WidgetChanged(changed) = &placed.entry.fact
@@ -213,10 +209,7 @@ impl World {
                 let order: Vec<Option<CallId>> = results
                     .results
                     .iter()
-                    .map(|seq| match &self.store.at(*seq)?.entry.fact {
-                        Fact::ToolFinished(finished) => Some(finished.call),
-                        _ => None,
-                    })
+                    .map(|seq| Some(self.store.at(*seq)?.entry.fact.as_tool_finished()?.call))
                     .collect();
                 let wanted = (0..).map(|index| Some(CallId::new(results.output, index)));
                 if order.is_empty() || !order.into_iter().eq(wanted.take(results.results.len())) {
@@ -281,7 +274,20 @@ impl World {
             Fact::AgentJoined(_) if agent.is_some() => self.hit(Mark::JoinedAgain),
             Fact::AgentJoined(_) => self.hit(Mark::Joined),
             Fact::AgentLeft(_) => self.hit(Mark::Left),
-            _ => {}
+            Fact::PolicySet(_)
+            | Fact::AgentCalled(_)
+            | Fact::AgentReturned(_)
+            | Fact::TimerSet(_)
+            | Fact::TimerCleared(_)
+            | Fact::Pinned(_)
+            | Fact::Described(_)
+            | Fact::Rewound(_)
+            | Fact::Forked(_)
+            | Fact::Moved(_)
+            | Fact::WorkspaceSet(_)
+            | Fact::FileChanged(_)
+            | Fact::AuthorityReset(_)
+            | Fact::Unrecognised(_) => {}
         }
     }
 
@@ -292,14 +298,12 @@ impl World {
 
     /// Whether the calls that were just sealed were skipped though a person was asked.
     fn was_asked(&self, ended: &Entry) -> bool {
-        let sealed = self.store.at(ended.seq.before()).map(|stored| &stored.entry.fact);
-        let Some(Fact::ToolResults(results)) = sealed else { return false };
-        let finished = results.results.iter().filter_map(|seq| self.store.at(*seq));
-        let calls = finished.filter_map(|stored| match &stored.entry.fact {
-            Fact::ToolFinished(finished) if finished.status == Status::Skipped => {
-                Some((finished.call, stored.entry.seq))
-            }
-            _ => None,
+        let sealed = self.store.at(ended.seq.before()).map(|stored| stored.entry.sealed());
+        let finished = sealed.unwrap_or_default().iter().filter_map(|seq| self.store.at(*seq));
+        let calls = finished.filter_map(|stored| {
+            let finished = stored.entry.fact.as_tool_finished()?;
+            let skipped = finished.status == Status::Skipped;
+            skipped.then_some((finished.call, stored.entry.seq))
         });
         calls.into_iter().any(|(call, seq)| {
             let state = self.store.state_at(seq.before()).map(|(history, _)| history);

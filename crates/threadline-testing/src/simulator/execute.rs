@@ -8,7 +8,7 @@ use threadline_core::drive::{
     Ticket,
 };
 use threadline_core::history::batch::{Batch, State};
-use threadline_core::history::fact::{Effect, Fact, FailureKind, Purpose};
+use threadline_core::history::fact::{Effect, FailureKind, Purpose};
 use threadline_core::history::metadata::Metadata;
 use threadline_core::id::{AgentId, CallId, Seq};
 use threadline_core::inbox::ItemNumber;
@@ -173,7 +173,7 @@ impl World {
             Err(NotAppended::Fenced) => {
                 self.hit(Mark::FencedAppend);
                 let finished = |placed: &threadline_core::history::batch::Placed| {
-                    matches!(placed.entry.fact, Fact::ToolFinished(_))
+                    placed.entry.fact.as_tool_finished().is_some()
                 };
                 if batch.entries.iter().any(finished) {
                     self.hit(Mark::ZombieResult);
@@ -300,7 +300,13 @@ impl World {
                         to.streams.remove(&agent);
                         self.check.finished.insert(number);
                     }
-                    _ => {
+                    Delta::Started(_)
+                    | Delta::Begin { .. }
+                    | Delta::Fragment { .. }
+                    | Delta::State { .. }
+                    | Delta::End { .. }
+                    | Delta::Usage(_)
+                    | Delta::Cost(_) => {
                         let ms = self.latency();
                         self.send(worker, ms, To::Beat { agent, ticket });
                     }

@@ -93,7 +93,27 @@ impl World {
                 self.check.peers.owed.clear();
                 self.check.peers.works_for.clear();
             }
-            _ => {}
+            Fact::AgentJoined(_)
+            | Fact::InstructionSet(_)
+            | Fact::Output(_)
+            | Fact::ToolResults(_)
+            | Fact::InvocationStarted(_)
+            | Fact::InvocationFailed(_)
+            | Fact::ApprovalAsked(_)
+            | Fact::ApprovalGiven(_)
+            | Fact::PolicySet(_)
+            | Fact::WidgetChanged(_)
+            | Fact::TimerCleared(_)
+            | Fact::TurnEnded(_)
+            | Fact::Recap(_)
+            | Fact::Pinned(_)
+            | Fact::Described(_)
+            | Fact::Forked(_)
+            | Fact::Moved(_)
+            | Fact::WorkspaceSet(_)
+            | Fact::FileChanged(_)
+            | Fact::AuthorityReset(_)
+            | Fact::Unrecognised(_) => {}
         }
         let was_in_turn = before.agent(entry.agent).is_some_and(Agent::in_turn);
         let after = self.store.state_at(entry.seq).and_then(|(h, _)| h.agent(entry.agent));
@@ -113,9 +133,9 @@ impl World {
         }
         let task = self.store.at(entry.seq.next()).map(|stored| &stored.entry);
         let from = Sender::Agent { agent: entry.agent, call: Some(call) };
-        let follows = task.is_some_and(|task| match &task.fact {
-            Fact::Input(input) => task.agent == child && input.from == from,
-            _ => false,
+        let follows = task.is_some_and(|task| {
+            let input = task.fact.as_input();
+            task.agent == child && input.is_some_and(|input| input.from == from)
         });
         if !follows {
             return self.fail("agents", format!("{call} calls agent {child} and says nothing"));
@@ -169,7 +189,7 @@ impl World {
             return self.fail("agents", format!("{call} gets the answer to something else"));
         }
         let next = self.store.at(entry.seq.next()).map(|stored| &stored.entry.fact);
-        let Some(Fact::ToolFinished(finished)) = next else {
+        let Some(finished) = next.and_then(Fact::as_tool_finished) else {
             return self.fail("agents", format!("{call} is answered and goes on"));
         };
         let told = finished.result.first().map(|section| section.text.to_string());
@@ -186,14 +206,42 @@ impl World {
         if told.contains("too large to be recorded") {
             return true;
         }
-        match self.store.at(ended).map(|stored| &stored.entry.fact) {
-            Some(Fact::Output(output)) => {
+        let Some(ended) = self.store.at(ended) else { return false };
+        match &ended.entry.fact {
+            Fact::Output(output) => {
                 let text = output.text();
                 let said = if text.trim().is_empty() { "(it answered nothing)" } else { &text };
                 status == Status::Success && told == said
             }
-            Some(Fact::TurnEnded(_)) => status == Status::Failed && told.starts_with("no answer"),
-            _ => false,
+            Fact::TurnEnded(_) => status == Status::Failed && told.starts_with("no answer"),
+            Fact::AgentJoined(_)
+            | Fact::AgentLeft(_)
+            | Fact::InstructionSet(_)
+            | Fact::Input(_)
+            | Fact::ToolResults(_)
+            | Fact::InvocationStarted(_)
+            | Fact::InvocationFailed(_)
+            | Fact::ToolStarted(_)
+            | Fact::ToolFinished(_)
+            | Fact::ApprovalAsked(_)
+            | Fact::ApprovalGiven(_)
+            | Fact::PolicySet(_)
+            | Fact::WidgetChanged(_)
+            | Fact::AgentCalled(_)
+            | Fact::AgentReturned(_)
+            | Fact::TimerSet(_)
+            | Fact::TimerCleared(_)
+            | Fact::Recap(_)
+            | Fact::Pinned(_)
+            | Fact::Described(_)
+            | Fact::Rewound(_)
+            | Fact::Forked(_)
+            | Fact::Moved(_)
+            | Fact::WorkspaceSet(_)
+            | Fact::FileChanged(_)
+            | Fact::AuthorityReset(_)
+            | Fact::Note(_)
+            | Fact::Unrecognised(_) => false,
         }
     }
 
@@ -290,10 +338,7 @@ impl World {
     /// A turn ends: whoever called and did not wait is owed an answer.
     fn turn_ends(&mut self, entry: &Entry, before: &History) {
         self.check.peers.works_for.remove(&entry.agent);
-        let reason = match &entry.fact {
-            Fact::TurnEnded(ended) => Some(ended.reason),
-            _ => None,
-        };
+        let reason = entry.fact.as_turn_ended().map(|ended| ended.reason);
         let turn = before.agent(entry.agent).and_then(|agent| agent.turn.as_ref());
         let Some(caller) = turn.and_then(|turn| turn.caller) else { return };
         if reason == Some(EndReason::Cancelled) && caller.mode == CallMode::Ask {

@@ -135,7 +135,7 @@ enum Who {
 impl World {
     /// What a model wrote of a call: its tool and its arguments.
     pub(super) fn written(&self, call: CallId) -> Option<(Arc<str>, Arc<str>)> {
-        let Fact::Output(output) = &self.store.at(call.output)?.entry.fact else { return None };
+        let output = self.store.at(call.output)?.entry.fact.as_output()?;
         let call = output.calls().nth(usize::try_from(call.index).ok()?)?;
         Some((Arc::clone(&call.name), Arc::clone(&call.arguments)))
     }

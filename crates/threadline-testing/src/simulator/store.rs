@@ -14,7 +14,7 @@ use threadline_core::drive::{Gather, GatherRecap, Past};
 use threadline_core::history::batch::{AgentSums, Batch, Placed, State, Sums};
 use threadline_core::history::by_seq::BySeq;
 use threadline_core::history::entry::Entry;
-use threadline_core::history::fact::{Digest, Fact, Input};
+use threadline_core::history::fact::{Digest, Input};
 use threadline_core::history::record::{GENESIS, Record};
 use threadline_core::history::snapshot::Snapshot;
 use threadline_core::history::{Aftermath, Counts, History};
@@ -185,7 +185,7 @@ impl Store {
     fn said(&self, batch: &Batch) -> Result<Vec<(Item, Seq)>, NotAppended> {
         let (mut said, mut keys) = (Vec::new(), BTreeSet::new());
         for Placed { entry, .. } in &batch.entries {
-            let Fact::Input(input) = &entry.fact else { continue };
+            let Some(input) = entry.fact.as_input() else { continue };
             let Some(key) = &input.client_key else { continue };
             let body = Body::Input(Input { client_key: None, ..input.clone() });
             let item = Item {
@@ -276,9 +276,9 @@ impl Store {
         hash: Digest,
     ) -> Result<((History, Widgets), Option<OutlineRow>), NotAppended> {
         let broken = |text: String| NotAppended::Broken("rules", text);
-        if let Fact::Rewound(rewound) = &entry.fact {
-            let Some((past, widgets)) = self.state_at(rewound.to) else {
-                return Err(broken(format!("a rewind to {}, which is not there", rewound.to)));
+        if let Some(to) = entry.fact.rewinds_to() {
+            let Some((past, widgets)) = self.state_at(to) else {
+                return Err(broken(format!("a rewind to {to}, which is not there")));
             };
             history.rewind(entry, hash, past).map_err(|error| broken(error.to_string()))?;
             return Ok(((history, widgets.clone()), None));
@@ -311,10 +311,7 @@ impl Store {
         let rewinds: Vec<(Seq, Seq)> = self
             .stored
             .iter()
-            .filter_map(|stored| match &stored.entry.fact {
-                Fact::Rewound(rewound) => Some((stored.entry.seq, rewound.to)),
-                _ => None,
-            })
+            .filter_map(|stored| Some((stored.entry.seq, stored.entry.fact.rewinds_to()?)))
             .collect();
         let path = Path::new(self.head(), &rewinds);
         let mut history = History::new();
@@ -326,14 +323,14 @@ impl Store {
                 return Err(format!("entry {} does not fit the chain", entry.seq));
             }
             previous = hash;
-            let folded = match &entry.fact {
-                _ if !path.contains(entry.seq) => history.pass(entry, hash),
-                Fact::Rewound(_) => history.rewind_in_place(entry, hash),
-                fact => {
-                    let followed = widgets.follow(&history, entry, &Estimator);
-                    followed.map_err(|error| error.to_string())?;
-                    history.apply(entry, hash, Counts::of(fact, &Estimator)).map(drop)
-                }
+            let folded = if !path.contains(entry.seq) {
+                history.pass(entry, hash)
+            } else if entry.fact.rewinds_to().is_some() {
+                history.rewind_in_place(entry, hash)
+            } else {
+                let followed = widgets.follow(&history, entry, &Estimator);
+                followed.map_err(|error| error.to_string())?;
+                history.apply(entry, hash, Counts::of(&entry.fact, &Estimator)).map(drop)
             };
             folded.map_err(|error| error.to_string())?;
         }
@@ -350,7 +347,7 @@ impl Store {
         }
         let tail = self.stored.iter().filter(|stored| stored.entry.seq > snapshot.seq);
         for stored in tail {
-            if let Fact::Rewound(_) = stored.entry.fact {
+            if stored.entry.fact.rewinds_to().is_some() {
                 return None;
             }
             let counts = Counts::of(&stored.entry.fact, &Estimator);
@@ -489,7 +486,7 @@ impl Store {
         let (history, widgets) = self.state_at(to)?.clone();
         let mut aftermath = Aftermath::default();
         let later = self.stored.iter().filter(|stored| stored.entry.seq > to);
-        let branch = later.take_while(|stored| !matches!(stored.entry.fact, Fact::Rewound(_)));
+        let branch = later.take_while(|stored| stored.entry.fact.rewinds_to().is_none());
         for stored in branch {
             aftermath.note(&stored.entry);
         }

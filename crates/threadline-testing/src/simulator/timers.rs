@@ -6,7 +6,7 @@ use threadline_core::clock::Timestamp;
 use threadline_core::drive::CLEAR_TIMER;
 use threadline_core::history::History;
 use threadline_core::history::entry::Entry;
-use threadline_core::history::fact::{Fact, Sender, Status};
+use threadline_core::history::fact::{Fact, Status};
 use threadline_core::history::state::Timer;
 use threadline_core::id::{AgentId, Seq};
 
@@ -64,7 +64,7 @@ impl World {
                 self.check.timers.set.retain(|_, due| due.agent != entry.agent);
             }
             Fact::Input(input) => {
-                if let Sender::Timer { set } = input.from {
+                if let Some(set) = input.from.timer() {
                     self.check_fired(entry, set, before);
                 }
             }
@@ -79,7 +79,32 @@ impl World {
                     self.fail("timers", format!("timer {set} comes back after its time"));
                 }
             }
-            _ => {}
+            Fact::AgentJoined(_)
+            | Fact::InstructionSet(_)
+            | Fact::Output(_)
+            | Fact::ToolResults(_)
+            | Fact::InvocationStarted(_)
+            | Fact::InvocationFailed(_)
+            | Fact::ToolStarted(_)
+            | Fact::ToolFinished(_)
+            | Fact::ApprovalAsked(_)
+            | Fact::ApprovalGiven(_)
+            | Fact::PolicySet(_)
+            | Fact::WidgetChanged(_)
+            | Fact::AgentCalled(_)
+            | Fact::AgentReturned(_)
+            | Fact::TimerSet(_)
+            | Fact::TurnEnded(_)
+            | Fact::Recap(_)
+            | Fact::Pinned(_)
+            | Fact::Described(_)
+            | Fact::Forked(_)
+            | Fact::Moved(_)
+            | Fact::WorkspaceSet(_)
+            | Fact::FileChanged(_)
+            | Fact::AuthorityReset(_)
+            | Fact::Note(_)
+            | Fact::Unrecognised(_) => {}
         }
     }
 

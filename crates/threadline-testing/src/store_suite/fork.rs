@@ -108,10 +108,7 @@ async fn a_fork_in_the_middle_of_a_turn_is_settled(world: &World) {
     let statuses: Vec<Status> = fork.batches[0]
         .entries
         .iter()
-        .filter_map(|placed| match &placed.entry.fact {
-            threadline_core::history::fact::Fact::ToolFinished(finished) => Some(finished.status),
-            _ => None,
-        })
+        .filter_map(|placed| Some(placed.entry.fact.as_tool_finished()?.status))
         .collect();
     assert_eq!(statuses, [Status::Unknown, Status::Skipped]);
     parent.check().await;

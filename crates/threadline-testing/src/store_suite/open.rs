@@ -117,10 +117,8 @@ async fn the_past_knows_what_became_of_calls(world: &World) {
     story.check().await;
     let settled = story.batches.last().unwrap().entries.iter();
     let settled: Vec<(CallId, Status)> = settled
-        .filter_map(|placed| match &placed.entry.fact {
-            Fact::ToolFinished(finished) => Some((finished.call, finished.status)),
-            _ => None,
-        })
+        .filter_map(|placed| placed.entry.fact.as_tool_finished())
+        .map(|finished| (finished.call, finished.status))
         .collect();
     assert_eq!(settled, [(one, Status::Unknown), (two, Status::Success)]);
 }

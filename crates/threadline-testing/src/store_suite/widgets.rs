@@ -62,10 +62,7 @@ impl Told {
         store.adopt(stage, Origin::Own, false, &[]).await.unwrap();
         let placed = batches.iter().flat_map(|batch| &batch.entries);
         let entries: Vec<Entry> = placed.map(|placed| (*placed.entry).clone()).collect();
-        let rewound = |entry: &Entry| match &entry.fact {
-            Fact::Rewound(rewound) => Some((entry.seq, rewound.to)),
-            _ => None,
-        };
+        let rewound = |entry: &Entry| Some((entry.seq, entry.fact.rewinds_to()?));
         let rewinds = entries.iter().filter_map(rewound).collect();
         Self { store, id, entries, rewinds }
     }

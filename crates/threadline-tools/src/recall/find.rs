@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use threadline_core::history::entry::Entry;
-use threadline_core::history::fact::Fact;
 use threadline_core::id::Seq;
 use threadline_core::search::{self, Phrase};
 use threadline_core::store::{Direction, StoreError};
@@ -88,11 +87,11 @@ async fn asked(thread: &dyn ThreadReader, output: Seq) -> Result<BTreeSet<Seq>, 
         let Some(last) = entries.last() else { break };
         from = last.seq.before();
         for entry in &entries {
-            match &entry.fact {
-                Fact::Input(_) => drop(inputs.insert(entry.seq)),
-                Fact::Output(output) if output.calls().next().is_none() => return Ok(inputs),
-                Fact::TurnEnded(_) => return Ok(inputs),
-                _ => {}
+            if entry.fact.can_end_turn() {
+                return Ok(inputs);
+            }
+            if entry.fact.as_input().is_some() {
+                inputs.insert(entry.seq);
             }
         }
     }

@@ -23,10 +23,8 @@ struct Thread {
 
 impl Thread {
     fn own(&self) -> impl DoubleEndedIterator<Item = &Entry> {
-        let rewinds = self.entries.iter().filter_map(|entry| match entry.fact {
-            Fact::Rewound(rewound) => Some((entry.seq, rewound.to)),
-            _ => None,
-        });
+        let rewinds = self.entries.iter();
+        let rewinds = rewinds.filter_map(|entry| Some((entry.seq, entry.fact.rewinds_to()?)));
         let rewinds = rewinds.filter(|(at, _)| *at <= self.until).collect::<Vec<_>>();
         let path = Path::new(self.until, &rewinds);
         let own = self.entries.iter().filter(|entry| entry.agent == self.agent);

@@ -95,7 +95,35 @@ pub(super) fn without(entry: &Entry, tool: &str) -> Option<String> {
     match &entry.fact {
         Fact::ToolFinished(finished) if &*finished.name == tool => None,
         Fact::Output(output) => Some(blocks(output, |call| &*call.name != tool)),
-        _ => told(entry, &[]).text,
+        Fact::AgentJoined(_)
+        | Fact::AgentLeft(_)
+        | Fact::InstructionSet(_)
+        | Fact::Input(_)
+        | Fact::ToolResults(_)
+        | Fact::InvocationStarted(_)
+        | Fact::InvocationFailed(_)
+        | Fact::ToolStarted(_)
+        | Fact::ToolFinished(_)
+        | Fact::ApprovalAsked(_)
+        | Fact::ApprovalGiven(_)
+        | Fact::PolicySet(_)
+        | Fact::WidgetChanged(_)
+        | Fact::AgentCalled(_)
+        | Fact::AgentReturned(_)
+        | Fact::TimerSet(_)
+        | Fact::TimerCleared(_)
+        | Fact::TurnEnded(_)
+        | Fact::Recap(_)
+        | Fact::Pinned(_)
+        | Fact::Described(_)
+        | Fact::Rewound(_)
+        | Fact::Forked(_)
+        | Fact::Moved(_)
+        | Fact::WorkspaceSet(_)
+        | Fact::FileChanged(_)
+        | Fact::AuthorityReset(_)
+        | Fact::Note(_)
+        | Fact::Unrecognised(_) => told(entry, &[]).text,
     }
 }
 
@@ -180,10 +208,7 @@ fn result(finished: &ToolFinished) -> String {
 
 /// Results that were sealed together, each under its own heading if there are several.
 fn results(execute_error: Option<&str>, sealed: &[(Seq, Option<Entry>)]) -> Told {
-    let finished = |entry: &Option<Entry>| match entry.as_ref().map(|entry| &entry.fact) {
-        Some(Fact::ToolFinished(finished)) => Some(finished.clone()),
-        _ => None,
-    };
+    let finished = |entry: &Option<Entry>| entry.as_ref()?.fact.as_tool_finished().cloned();
     let all = sealed.iter().map(|(seq, entry)| (*seq, finished(entry))).collect::<Vec<_>>();
     let mut told = match &*all {
         [(_, Some(only))] => Told::read(a_result(only), result(only)),

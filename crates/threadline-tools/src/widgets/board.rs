@@ -187,7 +187,10 @@ impl Board {
 
 impl Task {
     const fn is_doing(&self) -> bool {
-        matches!(self.state, State::Doing(_))
+        match self.state {
+            State::Doing(_) => true,
+            State::Open | State::Done(_) | State::Dropped(_) => false,
+        }
     }
 }
 

@@ -5,7 +5,6 @@ use std::time::Duration;
 use serde::Serialize;
 use threadline::{Setup, busy, changed, item, taken};
 use threadline_core::history::History;
-use threadline_core::history::fact::Fact;
 use threadline_core::history::state::Agent;
 use threadline_core::id::{AgentId, ConversationId};
 use threadline_core::inbox::{Body, Item};
@@ -136,7 +135,7 @@ async fn all_taken(parts: &Parts, id: ConversationId, items: &[Item]) -> anyhow:
 async fn has_ended(parts: &Parts, id: ConversationId, item: &Item) -> anyhow::Result<bool> {
     let Some(seq) = taken(&*parts.store, id, item).await? else { return Ok(false) };
     let taken = verified_entry(&*parts.store, id, seq).await?;
-    Ok(matches!(taken.fact, Fact::TurnEnded(_)))
+    Ok(taken.fact.as_turn_ended().is_some())
 }
 
 fn tell(id: ConversationId, names: &[&str], view: &mut View) -> anyhow::Result<()> {

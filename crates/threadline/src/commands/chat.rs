@@ -377,8 +377,13 @@ impl Room<'_> {
                         self.code = report.exit_code;
                     }
                     // Nobody is there to answer, and what comes next would wait for that.
-                    let asked = matches!(ending, Ending::Approval(_));
-                    return Ok(if asked { Then::Leave } else { Then::GoOn });
+                    return Ok(match ending {
+                        Ending::Approval(_) => Then::Leave,
+                        Ending::Answered { .. }
+                        | Ending::Ended { .. }
+                        | Ending::Open
+                        | Ending::Refused(_) => Then::GoOn,
+                    });
                 }
             }
         }

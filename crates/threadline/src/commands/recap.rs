@@ -40,10 +40,10 @@ pub(super) fn hints(keep: &[String], forget: &[String]) -> Vec<String> {
 
 /// The recap at an entry.
 pub(super) async fn read(parts: &Parts, id: ConversationId, seq: Seq) -> anyhow::Result<Written> {
-    match verified_entry(&*parts.store, id, seq).await?.fact {
-        Fact::Recap(recap) => Ok(recap),
-        _ => anyhow::bail!("entry {seq} is no recap"),
-    }
+    let Fact::Recap(recap) = verified_entry(&*parts.store, id, seq).await?.fact else {
+        anyhow::bail!("entry {seq} is no recap");
+    };
+    Ok(recap)
 }
 
 /// What a recap amounts to, in one line.

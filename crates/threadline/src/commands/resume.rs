@@ -5,7 +5,6 @@ use std::process::ExitCode;
 
 use threadline::{Ending, busy, ending};
 use threadline_core::clock::Clock as _;
-use threadline_core::history::fact::Fact;
 use threadline_core::id::{ConversationId, Seq};
 use threadline_core::inbox::{Body, Item, ItemNumber};
 use threadline_core::store::{self, Conversation, Hold, Origin};
@@ -134,7 +133,7 @@ pub(super) async fn unfinished(
     let Some(agent) = primary else { return Ok(Where::Nothing) };
     let (Some(turn), Some(row)) = (&agent.turn, agent.row) else { return Ok(Where::Nothing) };
     let last = store::verified_entry(&*parts.store, id, row).await?;
-    let ended = matches!(last.fact, Fact::TurnEnded(_));
+    let ended = last.fact.as_turn_ended().is_some();
     Ok(if ended { Where::Ended } else { Where::Answered(turn.start) })
 }
 

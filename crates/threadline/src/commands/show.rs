@@ -9,7 +9,6 @@ use threadline_core::history::batch::AgentSums;
 use threadline_core::history::one_line;
 use threadline_core::history::path::Path;
 use threadline_core::id::{AgentId, ConversationId, Seq};
-use threadline_core::outline::RowKind;
 use threadline_core::store::Conversation;
 
 use self::read::{PAGE, Pages};
@@ -208,9 +207,8 @@ async fn messages(
         };
         let Some(last) = rows.last() else { break };
         after = last.seq;
-        let is_message = |kind| matches!(kind, RowKind::Message | RowKind::Answer);
         let rows = rows.iter().filter(|row| row.seq <= to && path.contains(row.seq));
-        messages.extend(rows.filter(|row| is_message(row.kind)).map(|row| row.seq));
+        messages.extend(rows.filter(|row| row.kind.is_in_transcript()).map(|row| row.seq));
     }
     Ok(messages)
 }

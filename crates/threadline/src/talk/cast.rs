@@ -81,7 +81,33 @@ impl Cast {
                     self.helping.remove(&entry.agent);
                 }
             }
-            _ => {}
+            Fact::InstructionSet(_)
+            | Fact::Output(_)
+            | Fact::ToolResults(_)
+            | Fact::InvocationStarted(_)
+            | Fact::InvocationFailed(_)
+            | Fact::ToolStarted(_)
+            | Fact::ToolFinished(_)
+            | Fact::ApprovalAsked(_)
+            | Fact::ApprovalGiven(_)
+            | Fact::PolicySet(_)
+            | Fact::WidgetChanged(_)
+            | Fact::AgentCalled(_)
+            | Fact::AgentReturned(_)
+            | Fact::TimerSet(_)
+            | Fact::TimerCleared(_)
+            | Fact::TurnEnded(_)
+            | Fact::Recap(_)
+            | Fact::Pinned(_)
+            | Fact::Described(_)
+            | Fact::Rewound(_)
+            | Fact::Forked(_)
+            | Fact::Moved(_)
+            | Fact::WorkspaceSet(_)
+            | Fact::FileChanged(_)
+            | Fact::AuthorityReset(_)
+            | Fact::Note(_)
+            | Fact::Unrecognised(_) => {}
         }
     }
 

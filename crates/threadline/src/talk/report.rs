@@ -80,7 +80,7 @@ impl Report {
             },
             detail: verdict.detail,
             calls: calls(&entries),
-            steps: count(&entries, |fact| matches!(fact, Fact::Output(_))),
+            steps: count(&entries, |fact| fact.as_output().is_some()),
             tokens: usages(&entries)
                 .fold(0, |sum, usage| sum.saturating_add(usage.input).saturating_add(usage.output)),
             tokens_estimated: usages(&entries).any(|usage| usage.estimated),
@@ -178,7 +178,7 @@ async fn entries(
 fn calls(entries: &[Entry]) -> Vec<Call> {
     let mut calls = Vec::new();
     for entry in entries {
-        if let Fact::Output(output) = &entry.fact {
+        if let Some(output) = entry.fact.as_output() {
             for (index, call) in output.calls().enumerate() {
                 calls.push(Call {
                     id: format!("c{}.{index}", entry.seq),
@@ -190,7 +190,7 @@ fn calls(entries: &[Entry]) -> Vec<Call> {
         }
     }
     for entry in entries {
-        if let Fact::ToolFinished(finished) = &entry.fact {
+        if let Some(finished) = entry.fact.as_tool_finished() {
             let id = finished.call.to_string();
             for call in calls.iter_mut().filter(|call| call.id == id) {
                 call.status = Some(finished.status);
@@ -209,7 +209,34 @@ fn usages(entries: &[Entry]) -> impl Iterator<Item = Usage> {
     entries.iter().filter_map(|entry| match &entry.fact {
         Fact::Output(output) => Some(output.usage),
         Fact::InvocationFailed(failed) => failed.usage,
-        _ => None,
+        Fact::AgentJoined(_)
+        | Fact::AgentLeft(_)
+        | Fact::InstructionSet(_)
+        | Fact::Input(_)
+        | Fact::ToolResults(_)
+        | Fact::InvocationStarted(_)
+        | Fact::ToolStarted(_)
+        | Fact::ToolFinished(_)
+        | Fact::ApprovalAsked(_)
+        | Fact::ApprovalGiven(_)
+        | Fact::PolicySet(_)
+        | Fact::WidgetChanged(_)
+        | Fact::AgentCalled(_)
+        | Fact::AgentReturned(_)
+        | Fact::TimerSet(_)
+        | Fact::TimerCleared(_)
+        | Fact::TurnEnded(_)
+        | Fact::Recap(_)
+        | Fact::Pinned(_)
+        | Fact::Described(_)
+        | Fact::Rewound(_)
+        | Fact::Forked(_)
+        | Fact::Moved(_)
+        | Fact::WorkspaceSet(_)
+        | Fact::FileChanged(_)
+        | Fact::AuthorityReset(_)
+        | Fact::Note(_)
+        | Fact::Unrecognised(_) => None,
     })
 }
 

@@ -130,18 +130,40 @@ impl<'a> Screen<'a> {
     /// Whether some news are worth interrupting someone for.
     pub(crate) fn tells(news: &News) -> bool {
         match news {
-            News::Notice(Notice::Entry(entry)) => {
-                matches!(
-                    entry.fact,
-                    Fact::Input(_)
-                        | Fact::Output(_)
-                        | Fact::TurnEnded(_)
-                        | Fact::ToolFinished(_)
-                        | Fact::ApprovalAsked(_)
-                        | Fact::ApprovalGiven(_)
-                ) || matches!(&entry.fact, Fact::Note(note) if &*note.category == "alone")
-                    || elsewhere(&Cast::default(), entry.agent, &entry.fact).is_some()
-            }
+            News::Notice(Notice::Entry(entry)) => match &entry.fact {
+                Fact::Input(_)
+                | Fact::Output(_)
+                | Fact::TurnEnded(_)
+                | Fact::ToolFinished(_)
+                | Fact::ApprovalAsked(_)
+                | Fact::ApprovalGiven(_) => true,
+                Fact::Note(note) => &*note.category == "alone",
+                Fact::AgentJoined(_)
+                | Fact::AgentLeft(_)
+                | Fact::InstructionSet(_)
+                | Fact::ToolResults(_)
+                | Fact::InvocationStarted(_)
+                | Fact::InvocationFailed(_)
+                | Fact::ToolStarted(_)
+                | Fact::PolicySet(_)
+                | Fact::WidgetChanged(_)
+                | Fact::AgentCalled(_)
+                | Fact::AgentReturned(_)
+                | Fact::TimerSet(_)
+                | Fact::TimerCleared(_)
+                | Fact::Recap(_)
+                | Fact::Pinned(_)
+                | Fact::Described(_)
+                | Fact::Rewound(_)
+                | Fact::Forked(_)
+                | Fact::Moved(_)
+                | Fact::WorkspaceSet(_)
+                | Fact::FileChanged(_)
+                | Fact::AuthorityReset(_)
+                | Fact::Unrecognised(_) => {
+                    elsewhere(&Cast::default(), entry.agent, &entry.fact).is_some()
+                }
+            },
             News::Notice(Notice::Delta { .. }) => true,
             News::Notice(Notice::State { .. } | Notice::Stalled(_)) | News::Progress { .. } => {
                 false
@@ -214,7 +236,12 @@ impl<'a> Screen<'a> {
         let begins = match delta {
             Delta::Prepared(_) | Delta::Started(_) => true,
             Delta::Begin { block, .. } => *block == BlockIndex(0),
-            _ => false,
+            Delta::Fragment { .. }
+            | Delta::State { .. }
+            | Delta::End { .. }
+            | Delta::Usage(_)
+            | Delta::Cost(_)
+            | Delta::Finished { .. } => false,
         };
         match self.speaking {
             Some(speaking) if speaking == agent => {}
@@ -294,13 +321,16 @@ impl<'a> Screen<'a> {
 
     fn entry(&mut self, cast: &Cast, entry: &Entry) -> io::Result<()> {
         let agent = entry.agent;
-        if matches!(entry.fact, Fact::Output(_) | Fact::InvocationFailed(_)) {
-            self.done.insert(agent, entry.seq);
-        }
         match &entry.fact {
             Fact::Input(input) => self.input(cast, agent, input),
-            Fact::Output(output) => self.output(cast, agent, output),
-            Fact::InvocationFailed(failed) => self.failed(cast, agent, failed),
+            Fact::Output(output) => {
+                self.done.insert(agent, entry.seq);
+                self.output(cast, agent, output)
+            }
+            Fact::InvocationFailed(failed) => {
+                self.done.insert(agent, entry.seq);
+                self.failed(cast, agent, failed)
+            }
             Fact::ToolFinished(finished) => self.finished(cast, agent, finished),
             Fact::AgentReturned(returned) => {
                 self.returned.insert(returned.call);
@@ -316,7 +346,30 @@ impl<'a> Screen<'a> {
             Fact::Note(note) if matches!(&*note.category, "refused" | "alone" | "folder") => {
                 self.tell(Line::new().dim(format!("· {}", one_line(&note.text, LINE_CAP))))
             }
-            fact => match elsewhere(cast, agent, fact) {
+            fact @ (Fact::AgentJoined(_)
+            | Fact::AgentLeft(_)
+            | Fact::InstructionSet(_)
+            | Fact::ToolResults(_)
+            | Fact::InvocationStarted(_)
+            | Fact::ToolStarted(_)
+            | Fact::ApprovalAsked(_)
+            | Fact::ApprovalGiven(_)
+            | Fact::PolicySet(_)
+            | Fact::WidgetChanged(_)
+            | Fact::AgentCalled(_)
+            | Fact::TimerSet(_)
+            | Fact::TimerCleared(_)
+            | Fact::Recap(_)
+            | Fact::Pinned(_)
+            | Fact::Described(_)
+            | Fact::Rewound(_)
+            | Fact::Forked(_)
+            | Fact::Moved(_)
+            | Fact::WorkspaceSet(_)
+            | Fact::FileChanged(_)
+            | Fact::AuthorityReset(_)
+            | Fact::Note(_)
+            | Fact::Unrecognised(_)) => match elsewhere(cast, agent, fact) {
                 Some(told) => self.tell(Line::new().dim(format!("· {told}"))),
                 None => Ok(()),
             },
@@ -483,6 +536,30 @@ fn elsewhere(cast: &Cast, agent: AgentId, fact: &Fact) -> Option<String> {
         }
         Fact::PolicySet(set) => words::policy(set),
         Fact::Rewound(rewound) => format!("back at entry {}", rewound.to),
-        _ => return None,
+        Fact::Input(_)
+        | Fact::Output(_)
+        | Fact::ToolResults(_)
+        | Fact::InvocationStarted(_)
+        | Fact::InvocationFailed(_)
+        | Fact::ToolStarted(_)
+        | Fact::ToolFinished(_)
+        | Fact::ApprovalAsked(_)
+        | Fact::ApprovalGiven(_)
+        | Fact::WidgetChanged(_)
+        | Fact::AgentCalled(_)
+        | Fact::AgentReturned(_)
+        | Fact::TimerSet(_)
+        | Fact::TimerCleared(_)
+        | Fact::TurnEnded(_)
+        | Fact::Recap(_)
+        | Fact::Pinned(_)
+        | Fact::Described(_)
+        | Fact::Forked(_)
+        | Fact::Moved(_)
+        | Fact::WorkspaceSet(_)
+        | Fact::FileChanged(_)
+        | Fact::AuthorityReset(_)
+        | Fact::Note(_)
+        | Fact::Unrecognised(_) => return None,
     })
 }

@@ -28,7 +28,7 @@ impl<'a> Exchange<'a> {
     pub(super) fn rows(&self) -> impl DoubleEndedIterator<Item = &'a OutlineRow> + use<'a> {
         let unsealed = self.unsealed;
         let rows = self.span.iter().rev().map(|row| &**row);
-        rows.filter(move |row| row.kind != RowKind::Recap && Some(row.seq) != unsealed)
+        rows.filter(move |row| row.kind.is_in_exchange() && Some(row.seq) != unsealed)
     }
 
     /// At most so many rows.
@@ -46,7 +46,7 @@ impl<'a> Exchange<'a> {
 
     /// Its output, if it has one.
     pub(super) fn output(&self) -> Option<&'a OutlineRow> {
-        self.rows().find(|row| matches!(row.kind, RowKind::Output | RowKind::Answer))
+        self.rows().find(|row| row.kind.is_output())
     }
 
     /// Whether it has its output, or ended without one.
@@ -84,7 +84,7 @@ impl<'p, 'a> Exchanges<'p, 'a> {
                 }
                 break;
             };
-            if row.kind == RowKind::Recap {
+            if !row.kind.is_in_exchange() {
                 self.place += 1;
                 continue;
             }

@@ -34,6 +34,24 @@ pub enum Effect {
     Once,
 }
 
+impl Effect {
+    /// Whether a call that was started may be started again.
+    pub const fn may_repeat(self) -> bool {
+        match self {
+            Self::Read | Self::Idempotent => true,
+            Self::Once => false,
+        }
+    }
+
+    /// Whether running the tool changes nothing.
+    pub const fn only_reads(self) -> bool {
+        match self {
+            Self::Read => true,
+            Self::Idempotent | Self::Once => false,
+        }
+    }
+}
+
 /// A tool is about to run: durable before it does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

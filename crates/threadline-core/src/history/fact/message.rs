@@ -79,6 +79,40 @@ pub enum Sender {
     },
 }
 
+impl Sender {
+    /// Whether people read the input in the transcript.
+    pub fn is_in_transcript(&self) -> bool {
+        match self {
+            Self::Person { .. } | Self::Timer { .. } => true,
+            Self::Agent { .. } | Self::System => false,
+        }
+    }
+
+    /// Whether a person caused the input. The runtime sends one when a person resumes the conversation.
+    pub fn is_on_behalf_of_person(&self) -> bool {
+        match self {
+            Self::Person { .. } | Self::System => true,
+            Self::Agent { .. } | Self::Timer { .. } => false,
+        }
+    }
+
+    /// The call that the input belongs to, if an agent sent it by one.
+    pub fn call(&self) -> Option<CallId> {
+        match self {
+            Self::Agent { call, .. } => *call,
+            Self::Person { .. } | Self::System | Self::Timer { .. } => None,
+        }
+    }
+
+    /// The entry that set the timer, if a timer sent the input.
+    pub fn timer(&self) -> Option<Seq> {
+        match self {
+            Self::Timer { set } => Some(*set),
+            Self::Person { .. } | Self::Agent { .. } | Self::System => None,
+        }
+    }
+}
+
 /// To whom something was said.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -185,6 +219,16 @@ pub enum Block {
     Foreign(Foreign),
 }
 
+impl Block {
+    /// Whether the block is a thought of the model.
+    pub const fn is_thinking(&self) -> bool {
+        match self {
+            Self::Thinking(_) => true,
+            Self::Text(_) | Self::ToolCall(_) | Self::Foreign(_) => false,
+        }
+    }
+}
+
 /// A provider's own state, kept as text, byte for byte, and given back only to where it came from.
 pub type Opaque = Arc<str>;
 
@@ -280,6 +324,16 @@ pub enum Stop {
     Blocked,
     /// It wants to be asked again to go on.
     Paused,
+}
+
+impl Stop {
+    /// Whether the model is to be invoked again so that it goes on.
+    pub const fn is_pause(self) -> bool {
+        match self {
+            Self::Paused => true,
+            Self::Done | Self::Length | Self::Refusal | Self::Blocked => false,
+        }
+    }
 }
 
 /// What an invocation took. What a provider did not tell is unknown, not nothing.

@@ -45,19 +45,26 @@ impl PathState {
 impl Agent {
     /// Whether a model may answer now.
     pub fn awaits_output(&self) -> bool {
-        matches!(self.stage, Stage::Asked | Stage::Sealed { .. })
+        match self.stage {
+            Stage::Asked | Stage::Sealed { .. } => true,
+            Stage::Resting | Stage::Calling(_) => false,
+        }
     }
 
     /// Whether an output without calls ends the turn: not if it paused, nor if it is the first
     /// to answer results with nothing.
     pub(super) fn rests_after(&self, output: &Output) -> bool {
-        if output.stop == Stop::Paused {
-            return false;
+        match output.stop {
+            Stop::Paused => false,
+            Stop::Done => {
+                let first = match self.stage {
+                    Stage::Sealed { answered_empty } => !answered_empty,
+                    Stage::Resting | Stage::Asked | Stage::Calling(_) => false,
+                };
+                !(first && output.is_empty())
+            }
+            Stop::Length | Stop::Refusal | Stop::Blocked => true,
         }
-        let first_empty = matches!(self.stage, Stage::Sealed { answered_empty: false })
-            && output.is_empty()
-            && output.stop == Stop::Done;
-        !first_empty
     }
 
     /// A model is about to be asked for a step.
@@ -87,7 +94,7 @@ impl Agent {
         counts: Counts,
     ) -> OutlineRow {
         // A recap stands in place of what it covers and adds nothing of its own.
-        let recent = if kind == RowKind::Recap { 0 } else { counts.tokens.recent };
+        let recent = if kind.is_in_exchange() { counts.tokens.recent } else { 0 };
         self.recent_sum = self.recent_sum.saturating_add(u64::from(recent));
         self.live_sum = self.live_sum.saturating_add(u64::from(live));
         // Inputs come before the output they belong to, all else after it.
@@ -252,7 +259,7 @@ impl Turn {
     pub(super) fn took_output(&mut self, output: &Output, text: &str) {
         self.steps = self.steps.saturating_add(1);
         self.forget_failures();
-        self.pauses = if output.stop == Stop::Paused { self.pauses.saturating_add(1) } else { 0 };
+        self.pauses = if output.stop.is_pause() { self.pauses.saturating_add(1) } else { 0 };
         self.spend(output.usage, output.cost);
         self.output = one_line(text, DESCRIPTION_CAP);
         for call in output.calls() {

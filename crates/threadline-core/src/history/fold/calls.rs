@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::super::counts::Counts;
 use super::super::entry::Entry;
 use super::super::fact::{
-    AgentCalled, AgentReturned, ApprovalAsked, ApprovalGiven, CALL_AGENT, Effect, FileChanged,
-    Status, ToolCall, ToolFinished, ToolStarted,
+    AgentCalled, AgentReturned, ApprovalAsked, ApprovalGiven, CALL_AGENT, FileChanged, Status,
+    ToolCall, ToolFinished, ToolStarted,
 };
 use super::super::rule::Rule;
 use super::super::state::{Approval, Finished, OpenCall, PathState, Stage, Started};
@@ -36,7 +36,7 @@ impl PathState {
         if started.attempt != expected {
             return Err(Rule::Attempt { call: id, expected });
         }
-        if call.started.is_some_and(|last| last.effect == Effect::Once) {
+        if call.started.is_some_and(|last| !last.effect.may_repeat()) {
             return Err(Rule::StartedOnce(id));
         }
         call.started =

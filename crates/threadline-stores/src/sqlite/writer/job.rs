@@ -96,7 +96,7 @@ impl Trouble {
     pub(super) fn of_commit(error: &rusqlite::Error) -> Self {
         match Self::of(error) {
             Self::Poisoned(why) => Self::Unknown(why),
-            other => other,
+            trouble @ (Self::Busy | Self::Full | Self::Other(_) | Self::Unknown(_)) => trouble,
         }
     }
 

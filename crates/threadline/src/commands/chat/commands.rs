@@ -210,10 +210,9 @@ impl Room<'_> {
         let agent = history.state().primary().and_then(|agent| history.agent(agent));
         let set: Option<Seq> = agent.and_then(|agent| agent.instruction).map(|(seq, _)| seq);
         let Some(seq) = set else { return Ok(String::new()) };
-        match store::verified_entry(&*self.parts.store, id, seq).await?.fact {
-            Fact::InstructionSet(set) => Ok((*set.text).to_owned()),
-            _ => Ok(String::new()),
-        }
+        let entry = store::verified_entry(&*self.parts.store, id, seq).await?;
+        let Fact::InstructionSet(set) = &entry.fact else { return Ok(String::new()) };
+        Ok((*set.text).to_owned())
     }
 
     /// Shows a text, or says that there is none.

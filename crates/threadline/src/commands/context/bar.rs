@@ -114,7 +114,13 @@ impl Shares {
             let tokens = match group {
                 Group::Free => budget(&sight.options).saturating_sub(taken),
                 Group::Reserve => whole.saturating_sub(budget(&sight.options)),
-                group => tokens(sight, group),
+                Group::System
+                | Group::Tools
+                | Group::Pinned
+                | Group::Earlier
+                | Group::EarlierTurns
+                | Group::CurrentTurn
+                | Group::Screens => tokens(sight, group),
             };
             taken += tokens;
             shares.push(Share { group, tokens, permille: permille(tokens, whole) });

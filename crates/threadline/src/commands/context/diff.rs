@@ -257,9 +257,7 @@ fn folded(part: &Part, now: &Sight) -> bool {
 /// In which way a part is shown differently, where the level does not say it.
 fn how(was: &Part, is: &Part) -> Option<&'static str> {
     let thinks = |part: &Part| match &part.body {
-        Body::Output(output) => {
-            output.blocks.iter().any(|block| matches!(block, Block::Thinking(_)))
-        }
+        Body::Output(output) => output.blocks.iter().any(Block::is_thinking),
         Body::Input(_) | Body::Results(_) => false,
     };
     match (was.screen(), is.screen()) {

@@ -197,18 +197,51 @@ pub(super) fn places(source: Source) -> (Seq, Seq) {
 /// What a part is.
 pub(super) fn what(part: &Part, sight: &Sight) -> &'static str {
     let Source::Entry(seq) = part.source else { return "Earlier" };
-    match (&part.body, sight.entries.get(seq).map(|entry| &entry.fact)) {
-        (Body::Output(_), _) => "output",
-        (Body::Results(_), _) => "results",
-        (Body::Input(_), Some(Fact::Input(input))) => match input.from {
+    match &part.body {
+        Body::Output(_) => "output",
+        Body::Results(_) => "results",
+        Body::Input(_) => sight.entries.get(seq).map_or("input", |entry| input(&entry.fact)),
+    }
+}
+
+/// What an entry is that is shown to the model as an input.
+fn input(fact: &Fact) -> &'static str {
+    match fact {
+        Fact::Input(input) => match input.from {
             Sender::Person { .. } => "user",
             Sender::Agent { .. } => "agent",
             Sender::System => "runtime",
             Sender::Timer { .. } => "timer",
         },
-        (Body::Input(_), Some(Fact::TurnEnded(_))) => "ended",
-        (Body::Input(_), Some(_)) => "quote",
-        (Body::Input(_), None) => "input",
+        Fact::TurnEnded(_) => "ended",
+        Fact::AgentJoined(_)
+        | Fact::AgentLeft(_)
+        | Fact::InstructionSet(_)
+        | Fact::Output(_)
+        | Fact::ToolResults(_)
+        | Fact::InvocationStarted(_)
+        | Fact::InvocationFailed(_)
+        | Fact::ToolStarted(_)
+        | Fact::ToolFinished(_)
+        | Fact::ApprovalAsked(_)
+        | Fact::ApprovalGiven(_)
+        | Fact::PolicySet(_)
+        | Fact::WidgetChanged(_)
+        | Fact::AgentCalled(_)
+        | Fact::AgentReturned(_)
+        | Fact::TimerSet(_)
+        | Fact::TimerCleared(_)
+        | Fact::Recap(_)
+        | Fact::Pinned(_)
+        | Fact::Described(_)
+        | Fact::Rewound(_)
+        | Fact::Forked(_)
+        | Fact::Moved(_)
+        | Fact::WorkspaceSet(_)
+        | Fact::FileChanged(_)
+        | Fact::AuthorityReset(_)
+        | Fact::Note(_)
+        | Fact::Unrecognised(_) => "quote",
     }
 }
 

@@ -98,12 +98,12 @@ impl Kept {
 
     /// Who wrote an entry, and by which call.
     fn writer(&self, entry: &Entry) -> (String, Option<String>) {
-        match &entry.fact {
-            Fact::WidgetChanged(changed) => match changed.call {
-                Some(call) => ((*self.name).to_owned(), Some(call.to_string())),
-                None => (PERSON.to_owned(), None),
-            },
-            _ => (PERSON.to_owned(), None),
+        if let Fact::WidgetChanged(changed) = &entry.fact
+            && let Some(call) = changed.call
+        {
+            ((*self.name).to_owned(), Some(call.to_string()))
+        } else {
+            (PERSON.to_owned(), None)
         }
     }
 }

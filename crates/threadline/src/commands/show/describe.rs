@@ -53,9 +53,36 @@ pub(crate) fn is_worth_reading(fact: &Fact) -> bool {
 /// an output without calls.
 pub(crate) fn is_message(fact: &Fact) -> bool {
     match fact {
-        Fact::Input(input) => matches!(input.from, Sender::Person { .. } | Sender::Timer { .. }),
+        Fact::Input(input) => input.from.is_in_transcript(),
         Fact::Output(output) => output.calls().next().is_none(),
-        _ => false,
+        Fact::AgentJoined(_)
+        | Fact::AgentLeft(_)
+        | Fact::InstructionSet(_)
+        | Fact::ToolResults(_)
+        | Fact::InvocationStarted(_)
+        | Fact::InvocationFailed(_)
+        | Fact::ToolStarted(_)
+        | Fact::ToolFinished(_)
+        | Fact::ApprovalAsked(_)
+        | Fact::ApprovalGiven(_)
+        | Fact::PolicySet(_)
+        | Fact::WidgetChanged(_)
+        | Fact::AgentCalled(_)
+        | Fact::AgentReturned(_)
+        | Fact::TimerSet(_)
+        | Fact::TimerCleared(_)
+        | Fact::TurnEnded(_)
+        | Fact::Recap(_)
+        | Fact::Pinned(_)
+        | Fact::Described(_)
+        | Fact::Rewound(_)
+        | Fact::Forked(_)
+        | Fact::Moved(_)
+        | Fact::WorkspaceSet(_)
+        | Fact::FileChanged(_)
+        | Fact::AuthorityReset(_)
+        | Fact::Note(_)
+        | Fact::Unrecognised(_) => false,
     }
 }
 
@@ -67,13 +94,40 @@ pub(crate) fn message(entry: &Entry, agents: &[AgentSums], view: &mut View) -> a
             sections::render(&input.sections, Level::Live).into_owned(),
         ),
         Fact::Output(output) => (name_of(entry.agent, agents), output.text()),
-        _ => return Ok(()),
+        Fact::AgentJoined(_)
+        | Fact::AgentLeft(_)
+        | Fact::InstructionSet(_)
+        | Fact::ToolResults(_)
+        | Fact::InvocationStarted(_)
+        | Fact::InvocationFailed(_)
+        | Fact::ToolStarted(_)
+        | Fact::ToolFinished(_)
+        | Fact::ApprovalAsked(_)
+        | Fact::ApprovalGiven(_)
+        | Fact::PolicySet(_)
+        | Fact::WidgetChanged(_)
+        | Fact::AgentCalled(_)
+        | Fact::AgentReturned(_)
+        | Fact::TimerSet(_)
+        | Fact::TimerCleared(_)
+        | Fact::TurnEnded(_)
+        | Fact::Recap(_)
+        | Fact::Pinned(_)
+        | Fact::Described(_)
+        | Fact::Rewound(_)
+        | Fact::Forked(_)
+        | Fact::Moved(_)
+        | Fact::WorkspaceSet(_)
+        | Fact::FileChanged(_)
+        | Fact::AuthorityReset(_)
+        | Fact::Note(_)
+        | Fact::Unrecognised(_) => return Ok(()),
     };
     let at = entry.at.to_string();
     let line = Line::new().name(who).dim(format!("  {} · {}", minute(&at), entry.seq));
     view.line(&line)?;
     view.text(&text, "  ")?;
-    if let Fact::Input(input) = &entry.fact {
+    if let Some(input) = entry.fact.as_input() {
         for attachment in &input.attachments {
             let name = attachment.name.as_deref().unwrap_or("attachment");
             let size = counted(attachment.size, "byte", "bytes");
@@ -131,7 +185,30 @@ fn text(fact: &Fact) -> String {
         Fact::InstructionSet(instruction) => (*instruction.text).to_owned(),
         Fact::Recap(recap) => recap.text.as_deref().unwrap_or_default().to_owned(),
         Fact::Note(note) => (*note.text).to_owned(),
-        _ => String::new(),
+        Fact::AgentJoined(_)
+        | Fact::AgentLeft(_)
+        | Fact::ToolResults(_)
+        | Fact::InvocationStarted(_)
+        | Fact::InvocationFailed(_)
+        | Fact::ToolStarted(_)
+        | Fact::ApprovalAsked(_)
+        | Fact::ApprovalGiven(_)
+        | Fact::PolicySet(_)
+        | Fact::WidgetChanged(_)
+        | Fact::AgentCalled(_)
+        | Fact::AgentReturned(_)
+        | Fact::TimerSet(_)
+        | Fact::TimerCleared(_)
+        | Fact::TurnEnded(_)
+        | Fact::Pinned(_)
+        | Fact::Described(_)
+        | Fact::Rewound(_)
+        | Fact::Forked(_)
+        | Fact::Moved(_)
+        | Fact::WorkspaceSet(_)
+        | Fact::FileChanged(_)
+        | Fact::AuthorityReset(_)
+        | Fact::Unrecognised(_) => String::new(),
     }
 }
 

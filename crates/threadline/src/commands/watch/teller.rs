@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use threadline_core::drive::Notice;
 use threadline_core::history::entry::Entry;
-use threadline_core::history::fact::{Fact, Sender};
 use threadline_core::id::{ConversationId, Seq};
 use threadline_core::inbox::ItemNumber;
 use threadline_core::store::{StoreError, verified_entry};
@@ -120,9 +119,7 @@ impl Teller {
     }
 
     async fn entry(&mut self, entry: &Entry) -> Option<Told> {
-        if let Fact::Input(input) = &entry.fact
-            && let Sender::Agent { call: Some(call), .. } = input.from
-        {
+        if let Some(call) = entry.fact.as_input().and_then(|input| input.from.call()) {
             // Who made the call tells a task from the answer to one; it may have been long ago.
             let store = &self.runtime.world().store;
             if let Ok(made) = verified_entry(&**store, self.id, call.output).await {

@@ -58,7 +58,29 @@ impl Told {
                 ("asks", format!("{}: threadline approve {id} {}", asked.call, asked.call))
             }
             Fact::Note(note) => ("note", note.text.to_string()),
-            _ => return None,
+            Fact::AgentJoined(_)
+            | Fact::AgentLeft(_)
+            | Fact::InstructionSet(_)
+            | Fact::ToolResults(_)
+            | Fact::InvocationStarted(_)
+            | Fact::ToolStarted(_)
+            | Fact::ApprovalGiven(_)
+            | Fact::PolicySet(_)
+            | Fact::WidgetChanged(_)
+            | Fact::AgentCalled(_)
+            | Fact::AgentReturned(_)
+            | Fact::TimerSet(_)
+            | Fact::TimerCleared(_)
+            | Fact::Recap(_)
+            | Fact::Pinned(_)
+            | Fact::Described(_)
+            | Fact::Rewound(_)
+            | Fact::Forked(_)
+            | Fact::Moved(_)
+            | Fact::WorkspaceSet(_)
+            | Fact::FileChanged(_)
+            | Fact::AuthorityReset(_)
+            | Fact::Unrecognised(_) => return None,
         };
         let agent = cast.name(entry.agent).map(|name| name.to_string());
         Some(Self { id: id.to_string(), seq: Some(entry.seq.0), agent, what, text })

@@ -136,7 +136,7 @@ impl Reading {
     }
 
     fn is_finished(&self) -> bool {
-        matches!(self.deltas.last(), Some(Delta::Finished { .. }))
+        self.deltas.last().is_some_and(Delta::is_last)
     }
 }
 
