@@ -16,6 +16,9 @@
 //! - [`choose`], [`drive`]: what happens next, and all control flow.
 //! - [`sanitise`]: what may be printed.
 
+// A new fact kind, run state or stop reason must not compile before every decision about it is made.
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 pub mod choose;
 pub mod clock;
 pub mod context;

@@ -131,7 +131,33 @@ impl Driver {
             Fact::InvocationStarted(_) => self.proceed(entry),
             Fact::ToolStarted(started) => self.run(entry, started),
             Fact::FileChanged(changed) => self.commands.push(Command::ChangeRecorded(changed.call)),
-            _ => {}
+            Fact::Rewound(_)
+            | Fact::AgentJoined(_)
+            | Fact::AgentLeft(_)
+            | Fact::InstructionSet(_)
+            | Fact::Input(_)
+            | Fact::Output(_)
+            | Fact::ToolResults(_)
+            | Fact::InvocationFailed(_)
+            | Fact::ToolFinished(_)
+            | Fact::ApprovalAsked(_)
+            | Fact::ApprovalGiven(_)
+            | Fact::PolicySet(_)
+            | Fact::WidgetChanged(_)
+            | Fact::AgentCalled(_)
+            | Fact::AgentReturned(_)
+            | Fact::TimerSet(_)
+            | Fact::TimerCleared(_)
+            | Fact::TurnEnded(_)
+            | Fact::Recap(_)
+            | Fact::Pinned(_)
+            | Fact::Described(_)
+            | Fact::Forked(_)
+            | Fact::Moved(_)
+            | Fact::WorkspaceSet(_)
+            | Fact::AuthorityReset(_)
+            | Fact::Note(_)
+            | Fact::Unrecognised(_) => {}
         }
     }
 

@@ -363,7 +363,13 @@ impl Driver {
             Landed::Failed { agent: of, .. } | Landed::RecapFailed { agent: of, .. } => {
                 *of == agent
             }
-            _ => false,
+            Landed::Start { .. }
+            | Landed::Output { .. }
+            | Landed::Recap { .. }
+            | Landed::NoRecap { .. }
+            | Landed::FileChange { .. }
+            | Landed::Finished { .. }
+            | Landed::End { .. } => false,
         });
         if !asked && !failed {
             return;

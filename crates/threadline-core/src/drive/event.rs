@@ -200,7 +200,11 @@ impl From<OpenError> for Setback {
     fn from(error: OpenError) -> Self {
         match error {
             OpenError::Store(error) => error.into(),
-            other => Self::Never(other.to_string()),
+            OpenError::Unreadable { .. }
+            | OpenError::BrokenChain { .. }
+            | OpenError::NoOutlineRow { .. }
+            | OpenError::Widget { .. }
+            | OpenError::Broken { .. } => Self::Never(error.to_string()),
         }
     }
 }

@@ -130,7 +130,13 @@ impl Driver {
 fn given_up(history: &History, agent: AgentId, failure: Failure) -> Ending {
     let reason = match failure.kind {
         FailureKind::ContextTooLong => EndReason::DoesNotFit,
-        _ => EndReason::Failed,
+        FailureKind::Busy
+        | FailureKind::Unauthorised
+        | FailureKind::QuotaSpent
+        | FailureKind::Refused
+        | FailureKind::Protocol
+        | FailureKind::Unreachable
+        | FailureKind::Cancelled => EndReason::Failed,
     };
     let turn = turn_of(history, agent);
     let mut models: Vec<_> =

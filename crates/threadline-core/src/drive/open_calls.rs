@@ -46,7 +46,32 @@ impl OpenCalls {
             Fact::ToolResults(results) => {
                 self.texts.retain(|id, _| id.output != results.output);
             }
-            _ => {}
+            Fact::Rewound(_)
+            | Fact::AgentJoined(_)
+            | Fact::AgentLeft(_)
+            | Fact::InstructionSet(_)
+            | Fact::Input(_)
+            | Fact::InvocationStarted(_)
+            | Fact::InvocationFailed(_)
+            | Fact::ToolFinished(_)
+            | Fact::ApprovalAsked(_)
+            | Fact::ApprovalGiven(_)
+            | Fact::PolicySet(_)
+            | Fact::WidgetChanged(_)
+            | Fact::AgentCalled(_)
+            | Fact::AgentReturned(_)
+            | Fact::TimerSet(_)
+            | Fact::TimerCleared(_)
+            | Fact::TurnEnded(_)
+            | Fact::Recap(_)
+            | Fact::Pinned(_)
+            | Fact::Described(_)
+            | Fact::Forked(_)
+            | Fact::Moved(_)
+            | Fact::WorkspaceSet(_)
+            | Fact::AuthorityReset(_)
+            | Fact::Note(_)
+            | Fact::Unrecognised(_) => {}
         }
     }
 

@@ -96,7 +96,35 @@ impl Ended {
                 let colon = if ended.detail.is_empty() { "" } else { ": " };
                 (Status::Failed, format!("no answer: {why}{colon}{}", ended.detail))
             }
-            _ => return None,
+            Fact::Rewound(_)
+            | Fact::AgentJoined(_)
+            | Fact::AgentLeft(_)
+            | Fact::InstructionSet(_)
+            | Fact::Input(_)
+            | Fact::Output(_)
+            | Fact::ToolResults(_)
+            | Fact::InvocationStarted(_)
+            | Fact::InvocationFailed(_)
+            | Fact::ToolStarted(_)
+            | Fact::ToolFinished(_)
+            | Fact::ApprovalAsked(_)
+            | Fact::ApprovalGiven(_)
+            | Fact::PolicySet(_)
+            | Fact::WidgetChanged(_)
+            | Fact::AgentCalled(_)
+            | Fact::AgentReturned(_)
+            | Fact::TimerSet(_)
+            | Fact::TimerCleared(_)
+            | Fact::Recap(_)
+            | Fact::Pinned(_)
+            | Fact::Described(_)
+            | Fact::Forked(_)
+            | Fact::Moved(_)
+            | Fact::WorkspaceSet(_)
+            | Fact::FileChanged(_)
+            | Fact::AuthorityReset(_)
+            | Fact::Note(_)
+            | Fact::Unrecognised(_) => return None,
         };
         Some(Self { at: entry.seq, status, text: text.into() })
     }

@@ -99,7 +99,7 @@ impl PendingBatch {
     pub(super) fn reopen(&mut self) -> Option<BuiltBatch> {
         match std::mem::take(self) {
             Self::Built(built) => Some(built),
-            other => {
+            other @ (Self::None | Self::Appending { .. }) => {
                 *self = other;
                 None
             }
@@ -152,7 +152,7 @@ impl PendingBatch {
     pub(super) fn take_appending(&mut self) -> Option<BuiltBatch> {
         match std::mem::take(self) {
             Self::Appending { built, .. } => Some(built),
-            other => {
+            other @ (Self::None | Self::Built(_)) => {
                 *self = other;
                 None
             }

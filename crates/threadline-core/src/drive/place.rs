@@ -171,10 +171,7 @@ impl Sheet<'_> {
         if let Some(showing) = showing {
             self.widgets.show(agent, seq, showing);
         }
-        let output = self.draft.entries().last().and_then(|entry| match &entry.fact {
-            Fact::Output(output) => Some(output),
-            _ => None,
-        });
+        let output = self.draft.entries().last().and_then(|entry| entry.fact.as_output());
         if let Some(output) = output {
             let texts = (0..).zip(output.calls());
             let texts = texts.map(|(i, call)| (CallId::new(seq, i), CallText::new(call)));
@@ -247,10 +244,8 @@ impl Sheet<'_> {
 
     /// Whether a call is started on this sheet.
     pub(super) fn has_started(&self, id: CallId) -> bool {
-        self.draft.entries().any(|entry| match &entry.fact {
-            Fact::ToolStarted(started) => started.call == id,
-            _ => false,
-        })
+        let mut started = self.draft.entries().filter_map(|entry| entry.fact.as_tool_started());
+        started.any(|started| started.call == id)
     }
 
     fn placed(&self) -> Seq {
@@ -293,14 +288,38 @@ impl Beside {
 /// Whether a fact is to be durable at once: what it starts waits for that, and whoever failed is on
 /// record before another is asked.
 fn is_urgent(fact: &Fact) -> bool {
-    matches!(
-        fact,
+    match fact {
         Fact::InvocationStarted(_)
-            | Fact::ToolStarted(_)
-            | Fact::InvocationFailed(_)
-            | Fact::FileChanged(_)
-            | Fact::WorkspaceSet(_)
-    )
+        | Fact::ToolStarted(_)
+        | Fact::InvocationFailed(_)
+        | Fact::FileChanged(_)
+        | Fact::WorkspaceSet(_) => true,
+        Fact::Rewound(_)
+        | Fact::AgentJoined(_)
+        | Fact::AgentLeft(_)
+        | Fact::InstructionSet(_)
+        | Fact::Input(_)
+        | Fact::Output(_)
+        | Fact::ToolResults(_)
+        | Fact::ToolFinished(_)
+        | Fact::ApprovalAsked(_)
+        | Fact::ApprovalGiven(_)
+        | Fact::PolicySet(_)
+        | Fact::WidgetChanged(_)
+        | Fact::AgentCalled(_)
+        | Fact::AgentReturned(_)
+        | Fact::TimerSet(_)
+        | Fact::TimerCleared(_)
+        | Fact::TurnEnded(_)
+        | Fact::Recap(_)
+        | Fact::Pinned(_)
+        | Fact::Described(_)
+        | Fact::Forked(_)
+        | Fact::Moved(_)
+        | Fact::AuthorityReset(_)
+        | Fact::Note(_)
+        | Fact::Unrecognised(_) => false,
+    }
 }
 
 fn chain_of(error: &dyn std::error::Error) -> String {

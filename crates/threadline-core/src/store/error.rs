@@ -220,6 +220,7 @@ impl StoreError {
             | Self::OnHold { .. }
             | Self::KeyConflict { .. }
             | Self::ItemGone { .. }
+            | Self::NewerItem { .. }
             | Self::NoItem { .. }
             | Self::NotWaiting { .. }
             | Self::Shared { .. }

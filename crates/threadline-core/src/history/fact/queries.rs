@@ -3,7 +3,7 @@
 //! A match here lists all kinds, so that a new kind does not compile before each of these questions
 //! has an answer for it. The `as_…` methods only give access to the content of one kind.
 
-use super::{Attachment, Digest, Fact, Input, Output, ToolFinished, TurnEnded};
+use super::{Attachment, Digest, Fact, Input, Output, ToolFinished, ToolStarted, TurnEnded};
 use crate::id::Seq;
 
 impl Fact {
@@ -199,6 +199,11 @@ impl Fact {
     /// The output, if the fact is one.
     pub fn as_output(&self) -> Option<&Output> {
         if let Self::Output(output) = self { Some(output) } else { None }
+    }
+
+    /// The start of a call, if the fact is one.
+    pub fn as_tool_started(&self) -> Option<&ToolStarted> {
+        if let Self::ToolStarted(started) = self { Some(started) } else { None }
     }
 
     /// The result of a call, if the fact is one.
