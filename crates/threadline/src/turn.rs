@@ -265,7 +265,8 @@ async fn last_of_turn(
         let rows: Vec<OutlineRow> = store.outline_ledger(id, after, ROWS).await?;
         let Some(last) = rows.last() else { return Ok(found) };
         after = last.seq;
-        let mut newest = rows.iter().rev();
+        // A recap that is written after a turn is no part of it.
+        let mut newest = rows.iter().rev().filter(|row| row.kind.is_in_exchange());
         let newest = newest.find(|row| row.agent == agent && row.turn == turn);
         found = newest.map(|row| row.seq).or(found);
     }

@@ -1,5 +1,9 @@
 //! Recaps on request, and pins.
 
+use threadline::{Ending, Setup, ask, ending, item, sqlite, taken};
+use threadline_core::history::fact::Input;
+use threadline_core::inbox::{Body, Command};
+
 use crate::home::{Home, TALK};
 
 /// Three exchanges, of which the newest stays.
@@ -74,4 +78,33 @@ fn a_pin_is_set_and_taken_away_in_a_chat() {
     assert!(told.contains("there is no entry 999"), "{told}");
     assert!(told.contains("/pin takes the number of an entry"), "{told}");
     assert_eq!(home.bodies(TALK, "pinned").len(), 2);
+}
+
+/// A recap that is written after an answer belongs to no turn.
+#[tokio::test]
+async fn an_answered_turn_stays_answered_after_a_recap() {
+    let folder = tempfile::tempdir().unwrap();
+    let setup = Setup::offline(sqlite(&folder.path().join("x.db")).unwrap());
+    let assistant = setup.assistant("You help with sums.");
+    let runtime = setup.runtime().unwrap();
+    let id = runtime.create(&[assistant]).await.unwrap();
+    let said = item(Body::Input(Input::from_person("add 2 and 3")));
+    runtime.submit(id, &said).await.unwrap();
+    runtime.settled(id).await;
+    ask(&runtime, id, "add 4 and 5").await.unwrap();
+    let last = item(Body::Input(Input::from_person("add 6 and 7")));
+    runtime.submit(id, &last).await.unwrap();
+    runtime.settled(id).await;
+    let recap = item(Body::Command(Command::Recap { hints: Vec::new() }));
+    runtime.submit(id, &recap).await.unwrap();
+    runtime.settled(id).await;
+    let store = &*runtime.world().store;
+    let written = taken(store, id, &recap).await.unwrap().unwrap();
+    let record = store.records(id, &[written]).await.unwrap().remove(0).open().unwrap();
+    assert_eq!(record.fact.kind(), "recap");
+    for item in [&said, &last] {
+        let seq = taken(store, id, item).await.unwrap().unwrap();
+        let ending = ending(&runtime, id, seq).await.unwrap();
+        assert!(matches!(ending, Ending::Answered { .. }), "{ending:?}");
+    }
 }
