@@ -56,7 +56,7 @@ impl<'a> SoFar<'a> {
         };
         let asked = agent.asked.as_ref().map(|(asked, _)| asked);
         let in_turn = |asked: &&Invocation| turn.frozen.iter().any(|f| f.invocation == **asked);
-        Self { asked: asked.filter(in_turn), failed: &turn.failed }
+        Self { asked: asked.filter(in_turn), failed: &turn.progress.failed }
     }
 }
 

@@ -121,7 +121,8 @@ impl Parts {
         };
         let of = |agent: &Arc<Agent>| {
             let turn = agent.turn.as_ref();
-            let of_turn = turn.map(|turn| [turn.route.clone(), turn.joined.route.clone()]);
+            let of_turn =
+                turn.map(|turn| [turn.setup.route.clone(), turn.setup.joined.route.clone()]);
             of_turn.into_iter().flatten().chain([agent.joined.route.clone()]).flatten()
         };
         history.state().agents.values().flat_map(of).collect()

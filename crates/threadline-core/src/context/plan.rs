@@ -379,7 +379,8 @@ impl<'a> Planner<'a> {
 
     fn plan(&self) -> Result<Plan, Stop> {
         let opening = self.rows_of(self.turn.map_or(&[], |turn| &turn.opening))?;
-        let pins = self.turn.map_or_else(Vec::new, |turn| turn.pins.iter().copied().collect());
+        let pins =
+            self.turn.map_or_else(Vec::new, |turn| turn.setup.pins.iter().copied().collect());
         let pinned = self.rows_of(&pins)?;
         let opening_seqs: BTreeSet<Seq> = opening.iter().map(|row| row.seq).collect();
         let pinned: BTreeMap<Seq, &OutlineRow> = pinned
@@ -409,7 +410,7 @@ impl<'a> Planner<'a> {
     /// The instruction, as it was when the turn began.
     fn instruction(&self) -> Option<(Seq, u32)> {
         let agent = self.agent?;
-        self.turn.map_or(agent.instruction, |turn| turn.instruction)
+        self.turn.map_or(agent.instruction, |turn| turn.setup.instruction)
     }
 
     /// The rows of some entries, as far as they are on the thread's path.

@@ -219,9 +219,10 @@ impl Driver {
     /// Begins to ask a chosen model for an agent's next step.
     pub(super) fn gather_for(&mut self, agent: AgentId, chosen: Chosen, what: What) {
         let Some(state) = self.ahead().agent(agent) else { return };
-        let joined = state.turn.as_ref().map_or(&state.joined, |turn| &turn.joined);
+        let joined = state.turn.as_ref().map_or(&state.joined, |turn| &turn.setup.joined);
         let joined = Arc::clone(joined);
-        let peers = state.turn.as_ref().map(|turn| Arc::clone(&turn.peers)).unwrap_or_default();
+        let peers =
+            state.turn.as_ref().map(|turn| Arc::clone(&turn.setup.peers)).unwrap_or_default();
         let setting = Arc::clone(&self.setting);
         let shown = self.invocations.catalogue(&setting, agent, &joined, &peers);
         let target = &chosen.target;

@@ -44,7 +44,7 @@ impl Driver {
             turn.recent_sum_before.saturating_add(of_turn)
         });
         let whole_tokens = thread.saturating_add(instruction + catalogue.unwrap_or(0));
-        let media = turn.map(|turn| turn.media.clone()).unwrap_or_default();
+        let media = turn.map(|turn| turn.setup.media.clone()).unwrap_or_default();
         Needs { tokens: 0, whole_tokens, media, tools }
     }
 
@@ -133,11 +133,11 @@ pub(super) fn wait_ms(chosen: &Chosen, at: Timestamp) -> u64 {
 /// The name of the route or model that an agent's turn asks for, if it asks for one.
 fn route(agent: &Agent) -> Option<&Arc<str>> {
     let turn = agent.turn.as_ref().filter(|_| agent.in_turn());
-    turn.and_then(|turn| turn.route.as_ref()).or_else(|| settings(agent).route.as_ref())
+    turn.and_then(|turn| turn.setup.route.as_ref()).or_else(|| settings(agent).route.as_ref())
 }
 
 /// An agent's settings as they count now: those with which its turn began, if it is in one.
 fn settings(agent: &Agent) -> &Arc<AgentJoined> {
     let turn = agent.turn.as_ref().filter(|_| agent.in_turn());
-    turn.map_or(&agent.joined, |turn| &turn.joined)
+    turn.map_or(&agent.joined, |turn| &turn.setup.joined)
 }

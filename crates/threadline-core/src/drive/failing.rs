@@ -39,7 +39,7 @@ impl Driver {
             return;
         }
         let history = sheet.draft.history();
-        let failures = turn_of(history, agent).map_or(0, |turn| turn.failures);
+        let failures = turn_of(history, agent).map_or(0, |turn| turn.progress.failures);
         let more = failures < self.setting.limits.attempts || planted!(EndlessRetry);
         let stopped = failure.kind == FailureKind::Cancelled;
         if more
@@ -86,23 +86,26 @@ impl Driver {
         let limits = &self.setting.limits;
         let turn = turn_of(history, agent)?;
         let limit = |limit, text: String| Some(Ending::new(EndReason::Limit(limit), text));
-        if turn.failures >= limits.attempts && !planted!(EndlessRetry) {
-            let text = format!("no answer after {} attempts", turn.failures);
+        if turn.progress.failures >= limits.attempts && !planted!(EndlessRetry) {
+            let text = format!("no answer after {} attempts", turn.progress.failures);
             return Some(Ending::new(EndReason::Failed, text));
         }
-        if turn.pauses > limits.pauses {
-            let text = format!("the model asked {} times in a row to go on", turn.pauses);
+        if turn.progress.pauses > limits.pauses {
+            let text = format!("the model asked {} times in a row to go on", turn.progress.pauses);
             return Some(Ending::new(EndReason::Failed, text));
         }
-        if turn.steps >= limits.steps {
-            return limit(Limit::Steps, format!("{} in one turn", counted(turn.steps, "step")));
+        if turn.progress.steps >= limits.steps {
+            return limit(
+                Limit::Steps,
+                format!("{} in one turn", counted(turn.progress.steps, "step")),
+            );
         }
         // What agents spend for one another is spent together.
         let limited = limits.turn_cost.is_some() || limits.turn_tokens.is_some();
         let spent = limited.then(|| spent_together(history, agent));
         let (tokens, cost) = spent.unwrap_or_default();
         let about = |estimated: bool| if estimated { "about " } else { "" };
-        let in_turn = about(turn.estimated);
+        let in_turn = about(turn.spent.estimated);
         if let Some(most) = limits.turn_cost.filter(|most| cost >= *most) {
             return limit(Limit::Money, format!("{in_turn}{cost} of {most} in one turn"));
         }
@@ -140,10 +143,10 @@ fn given_up(history: &History, agent: AgentId, failure: Failure) -> Ending {
     };
     let turn = turn_of(history, agent);
     let mut models: Vec<_> =
-        turn.map_or(&[][..], |turn| &turn.failed).iter().map(|f| &f.invocation).collect();
+        turn.map_or(&[][..], |turn| &turn.progress.failed).iter().map(|f| &f.invocation).collect();
     models.sort_unstable();
     models.dedup();
-    let detail = match (turn.map_or(0, |turn| turn.failures), models.len()) {
+    let detail = match (turn.map_or(0, |turn| turn.progress.failures), models.len()) {
         (0 | 1, _) => failure.message,
         (n, 0 | 1) => format!("{} (asked {n} times)", failure.message),
         (n, models) => format!("{} (asked {n} times, {models} models)", failure.message),

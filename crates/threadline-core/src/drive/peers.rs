@@ -404,7 +404,7 @@ pub(super) fn spent_together(history: &History, agent: AgentId) -> (u64, Money) 
     });
     let turns = all.filter_map(|(_, state)| state.turn.as_ref());
     turns.fold((0, Money(0)), |(tokens, cost), turn| {
-        (turn.tokens.saturating_add(tokens), turn.cost.plus(cost))
+        (turn.spent.tokens.saturating_add(tokens), turn.spent.cost.plus(cost))
     })
 }
 

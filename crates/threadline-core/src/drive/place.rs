@@ -62,6 +62,20 @@ impl Landed {
             | Self::End { agent, .. } => *agent,
         }
     }
+
+    /// The inbox item that is taken when it is recorded.
+    pub(super) fn item(&self) -> Option<ItemNumber> {
+        match self {
+            Self::Recap { item, .. } | Self::RecapFailed { item, .. } => *item,
+            Self::NoRecap { item, .. } => Some(*item),
+            Self::Start { .. }
+            | Self::Output { .. }
+            | Self::Failed { .. }
+            | Self::FileChange { .. }
+            | Self::Finished { .. }
+            | Self::End { .. } => None,
+        }
+    }
 }
 
 /// How an invocation failed.
@@ -532,12 +546,12 @@ impl Driver {
         if calls.iter().any(|(_, step)| has_begun(step)) {
             return None;
         }
-        if turn.calls > limits.calls {
-            let text = format!("{} in one turn", counted(turn.calls, "call"));
+        if turn.progress.calls > limits.calls {
+            let text = format!("{} in one turn", counted(turn.progress.calls, "call"));
             return Some(Ending::new(EndReason::Limit(Limit::Calls), text));
         }
-        if turn.repeats > limits.same_call {
-            let text = format!("the same call {} times in a row", turn.repeats);
+        if turn.progress.repeats > limits.same_call {
+            let text = format!("the same call {} times in a row", turn.progress.repeats);
             return Some(Ending::new(EndReason::Limit(Limit::SameCall), text));
         }
         None

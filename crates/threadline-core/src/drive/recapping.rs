@@ -49,7 +49,8 @@ impl Driver {
             What::Step { .. } => false,
             What::Recap(recapping) => recapping.item == Some(item),
         };
-        if self.invocations.active.values().any(is_its) {
+        let has_ended = self.landed.iter().any(|landed| landed.item() == Some(item));
+        if has_ended || self.invocations.active.values().any(is_its) {
             return Ok(());
         }
         self.invocations.recaps.retain(|_, wanted| wanted.item != item);

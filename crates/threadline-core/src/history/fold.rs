@@ -337,11 +337,11 @@ impl PathState {
         let agent = self.agent_mut(entry.agent)?;
         if let Some(turn) = &mut agent.turn {
             turn.take_over(spent);
-            turn.input = one_line(&counts.line, DESCRIPTION_CAP);
-            turn.output.clear();
+            turn.line.input = one_line(&counts.line, DESCRIPTION_CAP);
+            turn.line.output.clear();
             turn.note_media(input);
             // What comes once a model was asked has no part in what was fixed by that.
-            if turn.frozen.is_empty() && turn.steps == 0 {
+            if turn.frozen.is_empty() && turn.progress.steps == 0 {
                 turn.open_with(entry.seq, input);
             }
         }

@@ -130,18 +130,30 @@ pub enum Refused {
 /// What became, later in the ledger, of calls that are open at an earlier point: effects are
 /// never rewound.
 #[derive(Clone, Debug, Default)]
-pub struct Aftermath(BTreeMap<CallId, (Option<Effect>, Option<ToolFinished>)>);
+pub struct Aftermath {
+    /// How each call was started and how it ended.
+    calls: BTreeMap<CallId, (Option<Effect>, Option<ToolFinished>)>,
+    /// Calls that an earlier rewind or fork had taken back: they cannot have started since.
+    taken_back: BTreeSet<CallId>,
+}
 
 impl Aftermath {
+    /// The same, with the calls that were taken back before the point where a history ends.
+    fn following(&self, past: &History) -> Self {
+        let open = past.state().agents.values().flat_map(|agent| agent.open_calls());
+        let taken_back = open.filter(|(_, call)| call.withdrawn).map(|(id, _)| id).collect();
+        Self { calls: self.calls.clone(), taken_back }
+    }
+
     /// Takes note of a later entry.
     pub fn note(&mut self, entry: &Entry) {
         match &entry.fact {
             Fact::ToolStarted(started) => {
-                self.0.entry(started.call).or_default().0 = Some(started.effect);
+                self.calls.entry(started.call).or_default().0 = Some(started.effect);
             }
             Fact::ToolFinished(finished) => {
                 // The first end counts: later ones are settlements of other rewinds.
-                let known = &mut self.0.entry(finished.call).or_default().1;
+                let known = &mut self.calls.entry(finished.call).or_default().1;
                 known.get_or_insert_with(|| finished.clone());
             }
             Fact::AgentJoined(_)
@@ -223,7 +235,7 @@ impl History {
         let rewound =
             Proposal::new(AgentId::CONVERSATION, Rewound { to: past.head() }, stamp.counter);
         draft.place_rewind(rewound, past)?;
-        draft.settle(aftermath)?;
+        draft.settle(&aftermath.following(past))?;
         draft.finish()
     }
 
@@ -241,7 +253,7 @@ impl History {
         // The store has every agent's sums as they are at the parent's head, not here.
         draft.touched.extend(self.state().agents.keys());
         draft.reset_authority()?;
-        draft.settle(aftermath)?;
+        draft.settle(&aftermath.following(self))?;
         draft.finish()
     }
 }
@@ -456,12 +468,13 @@ impl<'a> Draft<'a> {
 
 /// How a call that was taken back ended, by what is known of it.
 fn taken_back(id: CallId, call: &OpenCall, aftermath: &Aftermath) -> ToolFinished {
-    let later = aftermath.0.get(&id);
+    let later = aftermath.calls.get(&id);
     let effect = later.and_then(|(effect, _)| *effect).or(call.started.map(|s| s.effect));
-    // What ran has happened; what was only recorded is taken back with what it changed.
+    // A call that ran has its result; a recorded one is taken back with its changes. A call that was
+    // taken back before has the result that settled it then.
     if let Some((_, Some(finished))) = later
         && finished.name == call.name
-        && effect.is_some()
+        && (effect.is_some() || aftermath.taken_back.contains(&id))
     {
         return finished.clone();
     }

@@ -6,7 +6,7 @@ use crate::history::fact::Digest;
 use crate::id::Seq;
 
 /// The version of the fold whose state a snapshot holds. Snapshots of another are not used.
-pub const FOLD_VERSION: u32 = 7;
+pub const FOLD_VERSION: u32 = 8;
 
 /// How many entries lie between snapshots that are kept for good.
 pub const SNAPSHOT_EVERY: u64 = 4096;

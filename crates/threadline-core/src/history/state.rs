@@ -140,23 +140,13 @@ pub struct Turn {
     pub start: Seq,
     /// The inputs that began it, in order.
     pub opening: Vec<Seq>,
-    /// The agent's settings as they were when it began.
-    pub joined: Arc<AgentJoined>,
-    /// The instruction as it was when it began: the entry, and the tokens of it.
-    pub instruction: Option<(Seq, u32)>,
-    /// The pins as they were when it began.
-    pub pins: Arc<BTreeSet<Seq>>,
-    /// The agents that it may call, as they were when it began, by name.
-    pub peers: Arc<Vec<Peer>>,
+    /// What is fixed for the turn.
+    pub setup: TurnSetup,
     /// The call that began it, if an agent did.
     pub caller: Option<Caller>,
-    /// The agents for which it works, nearest first: whoever called, for whom that one worked, and
-    /// so on, whether they wait or not.
+    /// The agents for which it works, nearest first: its caller, that one's caller, and so on, whether
+    /// they wait or not.
     pub works_for: Vec<AgentId>,
-    /// The route that the inputs which began it ask for, if one does.
-    pub route: Option<Arc<str>>,
-    /// The types of what was sent along with its inputs, each once.
-    pub media: Vec<Arc<str>>,
     /// How contexts are projected until it ends, by the model they are for.
     pub frozen: Vec<Frozen>,
     /// Whether people see it: a person or a timer began it.
@@ -165,26 +155,64 @@ pub struct Turn {
     pub recent_sum_before: u64,
     /// The running sum at the level of a current turn before it.
     pub live_sum_before: u64,
+    /// How far it has come.
+    pub progress: TurnProgress,
+    /// What its invocations took.
+    pub spent: TurnSpending,
+    /// What it says in one line.
+    pub line: TurnLine,
+}
+
+/// What is fixed for a turn when it begins.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnSetup {
+    /// The agent's settings.
+    pub joined: Arc<AgentJoined>,
+    /// The instruction: the entry, and its tokens.
+    pub instruction: Option<(Seq, u32)>,
+    /// The pins.
+    pub pins: Arc<BTreeSet<Seq>>,
+    /// The agents that it may call, by name.
+    pub peers: Arc<Vec<Peer>>,
+    /// The route that the inputs which began it ask for, if one does.
+    pub route: Option<Arc<str>>,
+    /// The media types of attachments to its inputs, each once.
+    pub media: Vec<Arc<str>>,
+}
+
+/// How far a turn has come: what its limits count.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnProgress {
     /// Outputs so far.
     pub steps: u32,
     /// Calls so far.
     pub calls: u32,
     /// Failed invocations since the last output or seal.
     pub failures: u32,
-    /// Which they were, oldest first; a great many are not all kept.
+    /// Those invocations, oldest first; a great many are not all kept.
     pub failed: Vec<Failed>,
-    /// Outputs in a row that asked to be asked again.
+    /// Outputs in a row that asked to be invoked again.
     pub pauses: u32,
-    /// What its invocations took, failed ones included.
-    pub tokens: u64,
-    /// Whether any of that is our estimate.
-    pub estimated: bool,
-    /// What that cost, as far as it is known.
-    pub cost: Money,
     /// Its newest call, by the digest of name and arguments.
     pub last_call: Option<Digest>,
     /// How often that call was made in a row.
     pub repeats: u32,
+}
+
+/// What the invocations of a turn took, failed ones included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnSpending {
+    /// The tokens.
+    pub tokens: u64,
+    /// Whether any of them is our estimate.
+    pub estimated: bool,
+    /// The cost, as far as it is known.
+    pub cost: Money,
+}
+
+/// A turn in one line, for the agent's state description.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnLine {
     /// Its newest input, shortened.
     pub input: String,
     /// The tools it called, and how often, in the order of their first call.
@@ -489,15 +517,15 @@ impl Agent {
     /// Its newest turn in a line.
     fn state_description(&self) -> String {
         let Some(turn) = &self.turn else { return String::new() };
-        let mut line = format!("input: {}", turn.input);
-        for (name, times) in &turn.tools {
+        let mut line = format!("input: {}", turn.line.input);
+        for (name, times) in &turn.line.tools {
             let _ = match times {
                 1 => write!(line, " | tool: {name}"),
                 _ => write!(line, " | tool: {name} (×{times})"),
             };
         }
-        if !turn.output.is_empty() {
-            let _ = write!(line, " | output: {}", turn.output);
+        if !turn.line.output.is_empty() {
+            let _ = write!(line, " | output: {}", turn.line.output);
         }
         line
     }

@@ -40,7 +40,7 @@ impl Scene<'_> {
         if self.choices.below(1000) < 4 {
             return self.cancel(id);
         }
-        let failures = agent.turn.as_ref().map_or(0, |turn| turn.failures);
+        let failures = agent.turn.as_ref().map_or(0, |turn| turn.progress.failures);
         match (&agent.stage, agent.invoking) {
             (Stage::Calling(open), _) => match self.history.results(id) {
                 Some(results) => {
@@ -102,7 +102,7 @@ impl Scene<'_> {
     }
 
     fn answer(&mut self, id: AgentId, agent: &Agent, started: Seq) -> Proposal {
-        let steps = agent.turn.as_ref().map_or(0, |turn| turn.steps);
+        let steps = agent.turn.as_ref().map_or(0, |turn| turn.progress.steps);
         let calls = steps < MOST_STEPS && self.choices.percent(55);
         let mut blocks = Vec::new();
         if self.choices.percent(35) {

@@ -176,7 +176,8 @@ impl World {
                 if failures > 0 {
                     self.hit(Mark::Retried);
                 }
-                let input = agent.and_then(|a| a.turn.as_ref()).map(|turn| turn.input.as_str());
+                let input =
+                    agent.and_then(|a| a.turn.as_ref()).map(|turn| turn.line.input.as_str());
                 let endless = if self.swarm.team { "endless" } else { "third" };
                 if input == Some(endless) {
                     self.sees_endless_answer();
@@ -247,7 +248,8 @@ impl World {
                 None => Mark::WidgetByPerson,
             }),
             Fact::TurnEnded(ended) => {
-                let failures = agent.and_then(|a| a.turn.as_ref()).map_or(0, |turn| turn.failures);
+                let failures =
+                    agent.and_then(|a| a.turn.as_ref()).map_or(0, |turn| turn.progress.failures);
                 match ended.reason {
                     EndReason::Limit(Limit::Steps) => self.hit(Mark::LimitSteps),
                     EndReason::Limit(Limit::Calls) => self.hit(Mark::LimitCalls),

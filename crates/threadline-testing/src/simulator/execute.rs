@@ -253,8 +253,8 @@ impl World {
         let number = self.next_number();
         let state = self.workers.get(worker).and_then(|w| w.driver.as_ref()?.ahead().agent(agent));
         let turn = state.and_then(|agent| agent.turn.as_ref());
-        let input = turn.map(|turn| turn.input.clone()).unwrap_or_default();
-        let steps = turn.map_or(0, |turn| turn.steps);
+        let input = turn.map(|turn| turn.line.input.clone()).unwrap_or_default();
+        let steps = turn.map_or(0, |turn| turn.progress.steps);
         let source = request.context.parts.first().and_then(|part| match &part.body {
             Body::Input(input) => Some(&*input.text),
             Body::Output(_) | Body::Results(_) => None,

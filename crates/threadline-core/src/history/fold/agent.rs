@@ -11,7 +11,10 @@ use super::super::fact::{
     Output, Stop, Usage,
 };
 use super::super::rule::Rule;
-use super::super::state::{Agent, Failed, Frozen, PathState, Peer, Stage, StatedLimit, Turn};
+use super::super::state::{
+    Agent, Failed, Frozen, PathState, Peer, Stage, StatedLimit, Turn, TurnLine, TurnProgress,
+    TurnSetup, TurnSpending,
+};
 use super::{DESCRIPTION_CAP, MODELS_CAP, TURN_INPUTS_CAP, TURN_TOOLS_CAP};
 use crate::clock::Timestamp;
 use crate::id::Seq;
@@ -133,34 +136,27 @@ impl Turn {
         pins: Arc<BTreeSet<Seq>>,
         peers: Arc<Vec<Peer>>,
     ) -> Self {
-        Self {
-            start,
-            opening: Vec::new(),
+        let setup = TurnSetup {
             joined: Arc::clone(&agent.joined),
             instruction: agent.instruction,
             pins,
             peers,
-            caller: None,
-            works_for: Vec::new(),
             route: None,
             media: Vec::new(),
+        };
+        Self {
+            start,
+            opening: Vec::new(),
+            setup,
+            caller: None,
+            works_for: Vec::new(),
             frozen: Vec::new(),
             transcript,
             recent_sum_before: agent.recent_sum,
             live_sum_before: agent.live_sum,
-            steps: 0,
-            calls: 0,
-            failures: 0,
-            failed: Vec::new(),
-            pauses: 0,
-            tokens: 0,
-            estimated: false,
-            cost: Money(0),
-            last_call: None,
-            repeats: 0,
-            input: String::new(),
-            tools: Vec::new(),
-            output: String::new(),
+            progress: TurnProgress::default(),
+            spent: TurnSpending::default(),
+            line: TurnLine::default(),
         }
     }
 
@@ -179,15 +175,15 @@ impl Turn {
             self.opening.push(at);
         }
         if input.route.is_some() {
-            self.route.clone_from(&input.route);
+            self.setup.route.clone_from(&input.route);
         }
     }
 
     /// Takes note of the types of what was sent along.
     pub(super) fn note_media(&mut self, input: &Input) {
         for Attachment { media_type, .. } in &input.attachments {
-            if self.media.len() < MEDIA_TYPES_CAP && !self.media.contains(media_type) {
-                self.media.push(Arc::clone(media_type));
+            if self.setup.media.len() < MEDIA_TYPES_CAP && !self.setup.media.contains(media_type) {
+                self.setup.media.push(Arc::clone(media_type));
             }
         }
     }
@@ -199,7 +195,7 @@ impl Turn {
         (asked, estimate_tokens): (&Invocation, u64),
         failed: &InvocationFailed,
     ) {
-        self.failures = self.failures.saturating_add(1);
+        self.progress.failures = self.progress.failures.saturating_add(1);
         let lasting = match failed.kind {
             FailureKind::Busy | FailureKind::Protocol | FailureKind::Unreachable => false,
             FailureKind::ContextTooLong => !self.tighten(asked, estimate_tokens, failed),
@@ -207,11 +203,11 @@ impl Turn {
             // It says nothing of the model.
             FailureKind::Cancelled => return,
         };
-        if self.failed.len() < FAILED_CAP {
+        if self.progress.failed.len() < FAILED_CAP {
             let wait_ms = failed.retry_after_ms.filter(|_| !lasting);
             let not_before = wait_ms.map(|ms| at.plus_millis(ms.min(RETRY_AFTER_CAP_MS)));
             let (invocation, kind) = (asked.clone(), failed.kind);
-            self.failed.push(Failed { invocation, kind, lasting, not_before });
+            self.progress.failed.push(Failed { invocation, kind, lasting, not_before });
         }
     }
 
@@ -223,7 +219,7 @@ impl Turn {
         estimate_tokens: u64,
         failed: &InvocationFailed,
     ) -> bool {
-        let reserve_is_fixed = self.joined.options.max_output_tokens.is_some();
+        let reserve_is_fixed = self.setup.joined.options.max_output_tokens.is_some();
         let frozen = self.frozen.iter_mut().find(|frozen| frozen.invocation == *invocation);
         let Some(frozen) = frozen.filter(|frozen| frozen.refused_tokens.is_none()) else {
             return false;
@@ -239,39 +235,41 @@ impl Turn {
     }
 
     pub(super) fn spend(&mut self, usage: Usage, cost: Option<Money>) {
-        self.estimated |= usage.estimated;
-        self.tokens = self.tokens.saturating_add(usage.input).saturating_add(usage.output);
-        self.cost = self.cost.plus(cost.unwrap_or_default());
+        self.spent.estimated |= usage.estimated;
+        self.spent.tokens =
+            self.spent.tokens.saturating_add(usage.input).saturating_add(usage.output);
+        self.spent.cost = self.spent.cost.plus(cost.unwrap_or_default());
     }
 
     /// What another turn spent was spent for this one.
     pub(super) fn take_over(&mut self, (tokens, cost): (u64, Money)) {
-        self.tokens = self.tokens.saturating_add(tokens);
-        self.cost = self.cost.plus(cost);
+        self.spent.tokens = self.spent.tokens.saturating_add(tokens);
+        self.spent.cost = self.spent.cost.plus(cost);
     }
 
     /// The step has its answer, or another one begins.
     pub(super) fn forget_failures(&mut self) {
-        self.failures = 0;
-        self.failed.clear();
+        self.progress.failures = 0;
+        self.progress.failed.clear();
     }
 
     pub(super) fn took_output(&mut self, output: &Output, text: &str) {
-        self.steps = self.steps.saturating_add(1);
+        self.progress.steps = self.progress.steps.saturating_add(1);
         self.forget_failures();
-        self.pauses = if output.stop.is_pause() { self.pauses.saturating_add(1) } else { 0 };
+        self.progress.pauses =
+            if output.stop.is_pause() { self.progress.pauses.saturating_add(1) } else { 0 };
         self.spend(output.usage, output.cost);
-        self.output = one_line(text, DESCRIPTION_CAP);
+        self.line.output = one_line(text, DESCRIPTION_CAP);
         for call in output.calls() {
-            self.calls = self.calls.saturating_add(1);
+            self.progress.calls = self.progress.calls.saturating_add(1);
             let digest = Digest::of(format!("{}\n{}", call.name, call.arguments).as_bytes());
-            let again = self.last_call.replace(digest) == Some(digest);
-            self.repeats = if again { self.repeats.saturating_add(1) } else { 1 };
-            let known = self.tools.iter_mut().find(|(name, _)| *name == call.name);
+            let again = self.progress.last_call.replace(digest) == Some(digest);
+            self.progress.repeats = if again { self.progress.repeats.saturating_add(1) } else { 1 };
+            let known = self.line.tools.iter_mut().find(|(name, _)| *name == call.name);
             if let Some((_, times)) = known {
                 *times = times.saturating_add(1);
-            } else if self.tools.len() < TURN_TOOLS_CAP {
-                self.tools.push((Arc::clone(&call.name), 1));
+            } else if self.line.tools.len() < TURN_TOOLS_CAP {
+                self.line.tools.push((Arc::clone(&call.name), 1));
             }
         }
     }

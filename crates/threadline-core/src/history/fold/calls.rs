@@ -183,7 +183,7 @@ impl PathState {
         }
         // What the child spent was spent for its caller.
         let child = self.agents.get(&returned.child).and_then(|child| child.turn.as_ref());
-        let spent = child.map(|turn| (turn.tokens, turn.cost));
+        let spent = child.map(|turn| (turn.spent.tokens, turn.spent.cost));
         if let (Some(spent), Some(turn)) = (spent, &mut self.agent_mut(entry.agent)?.turn) {
             turn.take_over(spent);
         }

@@ -98,11 +98,11 @@ impl PathState {
         agent.ended = Some(at);
         let Some(turn) = &mut agent.turn else { return };
         // Each agent's list of all others is the largest part of a state with many.
-        turn.peers = Arc::default();
+        turn.setup.peers = Arc::default();
         if let Some(Caller { agent: to, call, mode: CallMode::Send }) = turn.caller {
             let above = turn.works_for.iter().copied();
             let works_for = above.filter(|above| *above != to).collect();
-            let spent = (turn.tokens, turn.cost);
+            let spent = (turn.spent.tokens, turn.spent.cost);
             if !taken_back && self.known(to).is_ok() && self.replies.len() < REPLIES_CAP {
                 self.replies.push(Reply { to, call, from: of, ended: at, works_for, spent });
             }

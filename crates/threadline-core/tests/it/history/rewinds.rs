@@ -116,6 +116,22 @@ fn effects_are_not_rewound() {
     ");
 }
 
+/// Entry 8 is the first rewind itself: there the calls are taken back and not settled yet.
+#[test]
+fn a_rewind_into_what_another_rewind_settled_settles_it_the_same_way() {
+    let mut told = story(CALLING);
+    told.tell("rewind 3\nrewind 8").unwrap();
+    insta::assert_snapshot!(since(&told, 15), @"
+    rewind 8
+    ~ done c3.0 ok: it is done
+    ~ once c3.1 unknown: started, outcome unknown: the conversation was taken back before it answered, and it may have taken effect
+    ~ read c3.2 failed: no answer: the conversation was taken back while it ran
+    ~ fresh c3.3 skipped: not started: the conversation was taken back before it ran
+    ~ a results
+    ~ a ends withdrawn
+    ");
+}
+
 #[test]
 fn what_ended_after_a_rewind_counts_for_its_own_branch_only() {
     // The first rewind ends the calls; going back to the branch it left, they are still open there.

@@ -117,7 +117,7 @@ fn a_paused_output_leaves_the_turn_as_it_was() {
     assert_eq!(agent(&told, 1).stage, Stage::Sealed { answered_empty: false });
     told.tell("a: The end.").unwrap();
     assert_eq!(agent(&told, 1).stage, Stage::Resting);
-    assert_eq!(agent(&told, 1).turn.as_ref().unwrap().steps, 4);
+    assert_eq!(agent(&told, 1).turn.as_ref().unwrap().progress.steps, 4);
 }
 
 #[test]
@@ -184,7 +184,7 @@ y c3.1 asked until +10m
 fn failures_are_counted_until_something_goes_well() {
     let mut told =
         story("@ a joins\nuser: hello\na asks\na failed busy\na asks\na failed protocol");
-    let failures = |told: &Story| agent(told, 1).turn.as_ref().unwrap().failures;
+    let failures = |told: &Story| agent(told, 1).turn.as_ref().unwrap().progress.failures;
     assert_eq!(failures(&told), 2);
     told.tell("a asks\na: → x {}").unwrap();
     assert_eq!(failures(&told), 0);
@@ -209,18 +209,22 @@ a failed cancelled
 ",
     );
     let turn = |told: &Story| agent(told, 1).turn.clone().unwrap();
-    let failed: Vec<_> = turn(&told).failed.into_iter().map(|f| (f.kind, f.lasting)).collect();
+    let failed: Vec<_> =
+        turn(&told).progress.failed.into_iter().map(|f| (f.kind, f.lasting)).collect();
     let (busy, no) = (FailureKind::Busy, FailureKind::Unauthorised);
     let long = FailureKind::ContextTooLong;
     // A request that was too long is made shorter, once; being stopped says nothing of a model.
     assert_eq!(failed, [(busy, false), (no, true), (long, false), (long, true)]);
-    assert_eq!((turn(&told).failures, turn(&told).cost.0, turn(&told).tokens), (5, 5, 7));
+    assert_eq!(
+        (turn(&told).progress.failures, turn(&told).spent.cost.0, turn(&told).spent.tokens),
+        (5, 5, 7)
+    );
     // Nobody waits for longer than five minutes.
     let at = told.entries().find(|entry| entry.seq == Seq(4)).unwrap().at;
-    assert_eq!(turn(&told).failed[0].not_before, Some(at.plus_millis(300_000)));
+    assert_eq!(turn(&told).progress.failed[0].not_before, Some(at.plus_millis(300_000)));
     told.tell("a asks\na: → x {}").unwrap();
-    assert!(turn(&told).failed.is_empty());
-    assert_eq!(turn(&told).cost.0, 5);
+    assert!(turn(&told).progress.failed.is_empty());
+    assert_eq!(turn(&told).spent.cost.0, 5);
 }
 
 #[test]
@@ -238,7 +242,7 @@ fn a_turn_knows_the_window_that_a_model_read() {
 #[test]
 fn what_began_a_turn_says_which_route_it_takes() {
     let mut told = story("@ a joins\nuser {\"route\":\"plan\"}: hello");
-    let route = |told: &Story| agent(told, 1).turn.as_ref().unwrap().route.clone();
+    let route = |told: &Story| agent(told, 1).turn.as_ref().unwrap().setup.route.clone();
     assert_eq!(route(&told).as_deref(), Some("plan"));
     // One that comes before a model was asked has its say; a later one has none.
     told.tell("user {\"route\":\"review\"}: or rather").unwrap();

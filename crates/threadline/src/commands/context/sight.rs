@@ -326,8 +326,8 @@ impl<'a> Eye<'a> {
             catalogue,
             catalogue_digest,
             turn: turn.map(|turn| turn.start),
-            peers: turn.map(|turn| Arc::clone(&turn.peers)).unwrap_or_default(),
-            pins: turn.map(|turn| Arc::clone(&turn.pins)).unwrap_or_default(),
+            peers: turn.map(|turn| Arc::clone(&turn.setup.peers)).unwrap_or_default(),
+            pins: turn.map(|turn| Arc::clone(&turn.setup.pins)).unwrap_or_default(),
             joined,
             entries: material.entries,
         })
@@ -343,14 +343,14 @@ fn primary(history: &History) -> anyhow::Result<AgentId> {
 /// The settings of an agent that count for its newest turn.
 fn joined(history: &History, agent: AgentId) -> anyhow::Result<Arc<AgentJoined>> {
     let agent = history.agent(agent).context("the agent is not there at that point")?;
-    let joined = agent.turn.as_ref().map_or(&agent.joined, |turn| &turn.joined);
+    let joined = agent.turn.as_ref().map_or(&agent.joined, |turn| &turn.setup.joined);
     Ok(Arc::clone(joined))
 }
 
 /// The agents beside one, as it knew them when its newest turn began.
 fn peers(history: &History, agent: AgentId) -> Arc<Vec<Peer>> {
     let turn = history.agent(agent).and_then(|agent| agent.turn.as_ref());
-    turn.map(|turn| Arc::clone(&turn.peers)).unwrap_or_default()
+    turn.map(|turn| Arc::clone(&turn.setup.peers)).unwrap_or_default()
 }
 
 /// A window of so many tokens of ours.
