@@ -73,7 +73,7 @@ impl RowKind {
         Self::Recap,
     ];
 
-    /// Whether an entry of this kind is part of an exchange. A recap stands in place of exchanges.
+    /// Returns whether an entry of this kind is part of an exchange. A recap replaces exchanges.
     pub const fn is_in_exchange(self) -> bool {
         match self {
             Self::Message

@@ -40,7 +40,7 @@ pub struct Drive {
     feed: Arc<Feed>,
     /// Notified when the inbox should be read.
     wake: Arc<Notify>,
-    /// Whether it was woken and nothing may have come of it.
+    /// True if the drive was woken and has not read the inbox since.
     woken: bool,
     /// Changes of the conversation that others make in the store.
     changes: Box<dyn Changes>,

@@ -23,7 +23,7 @@ struct Subscriber {
 }
 
 impl ChangeSender {
-    /// Sends a change to those whom it concerns.
+    /// Sends a change to all subscribers that it concerns.
     pub(crate) fn send(&self, change: Change) {
         self.subscribers().retain(|subscriber| subscriber.send(change));
     }

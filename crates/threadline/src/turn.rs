@@ -76,7 +76,7 @@ pub enum AskError {
     /// The conversation cannot be driven here. It goes on where it can.
     #[error(transparent)]
     Drive(#[from] Arc<DriveError>),
-    /// The runtime was stopped. What was said is durable, and another runtime goes on with it.
+    /// The runtime was stopped. The message is durable; another runtime can answer it.
     #[error(
         "the runtime has stopped; the message is recorded and another runtime can go on with it"
     )]

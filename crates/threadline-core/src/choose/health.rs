@@ -24,7 +24,7 @@ pub struct Health {
     pub open: bool,
 }
 
-/// Tells how models are doing, as far as this process has seen.
+/// A source of the health of models: their latency and failures in this process.
 pub trait HealthSource: Send + Sync {
     /// The health of a target.
     fn health(&self, target: &Target) -> Health;

@@ -26,7 +26,7 @@ pub(super) struct BuiltBatch {
     pub(super) texts: BTreeMap<CallId, CallText>,
     /// How it changes the states of agents, entry by entry.
     pub(super) moves: Vec<Move>,
-    /// Whether it is appended at once, without waiting for a request.
+    /// True if the append does not wait for a request.
     pub(super) urgent: bool,
     pub(super) contents: Contents,
 }
@@ -55,7 +55,7 @@ impl BuiltBatch {
         Self { batch, history, widgets, texts, moves, urgent, contents }
     }
 
-    /// Whether it changes an agent.
+    /// Returns whether the batch changes an agent.
     pub(super) fn changes(&self, agent: AgentId, durable: &History) -> bool {
         self.history.agent(agent) != durable.agent(agent)
     }

@@ -1,4 +1,4 @@
-//! Settling: the final status of a call that has no result, and what the model is told of it.
+//! Settling: the final status and result text of a call that has no result.
 
 use super::fact::{Effect, Status};
 use super::state::OpenCall;

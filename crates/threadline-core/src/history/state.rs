@@ -140,7 +140,7 @@ pub struct Turn {
     pub start: Seq,
     /// The inputs that began it, in order.
     pub opening: Vec<Seq>,
-    /// What is fixed for the turn.
+    /// Settings that do not change during the turn.
     pub setup: TurnSetup,
     /// The call that began it, if an agent did.
     pub caller: Option<Caller>,
@@ -155,15 +155,15 @@ pub struct Turn {
     pub recent_sum_before: u64,
     /// The running sum at the level of a current turn before it.
     pub live_sum_before: u64,
-    /// How far it has come.
+    /// The counters that limits apply to.
     pub progress: TurnProgress,
-    /// What its invocations took.
+    /// Tokens and cost of its invocations.
     pub spent: TurnSpending,
-    /// What it says in one line.
+    /// The one-line summary.
     pub line: TurnLine,
 }
 
-/// What is fixed for a turn when it begins.
+/// Settings that a turn takes over when it begins.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnSetup {
     /// The agent's settings.
@@ -180,7 +180,7 @@ pub struct TurnSetup {
     pub media: Vec<Arc<str>>,
 }
 
-/// How far a turn has come: what its limits count.
+/// The counters of a turn that limits apply to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnProgress {
     /// Outputs so far.
@@ -199,7 +199,7 @@ pub struct TurnProgress {
     pub repeats: u32,
 }
 
-/// What the invocations of a turn took, failed ones included.
+/// Tokens and cost of the invocations of a turn, failed ones included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnSpending {
     /// The tokens.

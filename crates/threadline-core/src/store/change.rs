@@ -18,7 +18,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// Whether it may concern a conversation.
+    /// Returns whether the change can affect a conversation.
     pub fn concerns(self, id: ConversationId) -> bool {
         match self {
             Self::History(changed) | Self::Inbox(changed) | Self::Lease(changed) => changed == id,

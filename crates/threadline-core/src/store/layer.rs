@@ -35,11 +35,11 @@ pub struct Operation {
     pub name: &'static str,
     /// The conversation it is about, if it is about one.
     pub conversation: Option<ConversationId>,
-    /// What it does to the store.
+    /// The kind of access.
     pub access: Access,
 }
 
-/// What a call does to a store.
+/// The kind of access of a call to a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// It changes nothing.

@@ -202,7 +202,7 @@ async fn watchers_end_when_the_runtime_stops() {
     }
 }
 
-/// Whoever watches while another waits for the end of a turn sees the next turn.
+/// A watcher that starts while the runtime drops the state of an idle conversation sees the next turn.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_watcher_that_comes_while_a_conversation_is_forgotten_misses_nothing() {
     let house = Arc::new(house("turn else\n say Hello there.").await);

@@ -42,7 +42,7 @@ pub(super) struct Writer {
     poison: Poison,
 }
 
-/// What the thread is told.
+/// A message to the writer thread.
 enum Message {
     /// Do some work in a transaction.
     Job(Box<dyn Job>),

@@ -364,7 +364,7 @@ impl World {
         true
     }
 
-    /// Whoever drives learns what waits.
+    /// Passes the waiting items to the worker that holds the lease.
     fn tell_driver(&mut self) {
         let held = self.store.lease.map(|(fence, _)| fence);
         let driving = self.workers.iter().position(|w| w.fence.is_some() && w.fence == held);

@@ -373,7 +373,7 @@ impl Store {
         Ok(number)
     }
 
-    /// Withdraws the message that waits under a key; tells whether it did.
+    /// Withdraws the waiting message with a key; returns whether there was one.
     pub(super) fn withdraw(&mut self, key: &str) -> bool {
         let number = self.keys.get(key).copied();
         let letter = number.and_then(|number| self.inbox.get_mut(&number));
@@ -383,7 +383,7 @@ impl Store {
         true
     }
 
-    /// Replaces the message that waits under a key; tells whether it did.
+    /// Replaces the waiting message with a key; returns whether there was one.
     pub(super) fn edit(&mut self, item: &Item) -> bool {
         if !self.withdraw(&item.client_key) {
             return false;

@@ -57,7 +57,7 @@ async fn a_withdrawn_message_does_not_wait_and_keeps_its_key(world: &World) {
     let story = story.reopen().await;
     assert!(texts(&story).await.is_empty());
     assert_eq!(story.store.item(id, "k").await.unwrap(), Some(withdrawn));
-    // Whoever sends it again did not know that it was withdrawn.
+    // A client that retries does not bring it back.
     assert_eq!(story.store.enqueue(id, &item("k", "hello")).await.unwrap(), withdrawn);
     assert!(texts(&story).await.is_empty());
     refused!(story.store.edit(id, &item("k", "other")).await, StoreError::NotWaiting { .. });

@@ -10,7 +10,7 @@ use crate::sqlite::error::{Failure, Gravity, explain, gravity, is_locked};
 pub(super) trait Job: Send {
     fn bytes(&self) -> usize;
     fn run(&mut self, connection: &Connection) -> Ran;
-    /// What it changed for subscribers, if it was done.
+    /// The change that subscribers receive, if the job succeeded.
     fn change(&self) -> Option<Change>;
     /// Answers with what came of it, or with why the whole transaction came to nothing.
     fn answer(self: Box<Self>, trouble: Option<&Trouble>);
