@@ -43,17 +43,17 @@ pub(crate) fn measure(setting: &Setting, report: &mut Report) -> Outcome<()> {
         time.trimmed.add(block.micros / float(turns));
         time.whole.add(whole.take(turns)?.micros / float(turns));
     }
-    let target = setting.of(Some(Target::AtLeast(100.0)), None);
+    let target = |ratio: f64| setting.of(Some(Target::AtLeast(ratio)), None);
     let at = from + blocks * turns / 2;
     let Times { ours: our_time, trimmed, whole } = &time;
     let what = format!("processor time of turn {at}: LangGraph / ours");
-    report.ratio(&what, trimmed.median(), our_time.median(), "us", target);
+    report.ratio(&what, trimmed.median(), our_time.median(), "us", target(50.0));
     let what = "the same with its whole history sent to the model";
     report.ratio(what, whole.median(), our_time.median(), "us", None);
     let grown = |before: u64, after: u64| bytes(after - before) / float(blocks * turns);
     let (theirs, ours) = (grown(before.1, size), grown(before.0, ours.size()?));
     let what = format!("bytes on disk for turn {at}: LangGraph / ours");
-    report.ratio(&what, theirs, ours, "B", target);
+    report.ratio(&what, theirs, ours, "B", target(100.0));
     Ok(())
 }
 
